@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# apiserver: the program crunch-api-server.

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# isolate: cgroups, namespaces, mounts, killing a process tree.

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# localvm: the program cdc-local-vm, behind the loopback driver.

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# model: containers, instance types, needs: plain records, pure arithmetic.

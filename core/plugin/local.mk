@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# plugin: the cloud port over drivers loaded with libltdl.

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# sim: the six ports over a seeded discrete-event world.

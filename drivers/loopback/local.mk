@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# loopback: the driver for VMs on this machine, over cdc-local-vm.

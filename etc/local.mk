@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# etc: example configuration, service units, the demo.

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# bad-drivers: modules that the loader must refuse or survive.
