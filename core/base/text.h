@@ -22,7 +22,8 @@ enum {
 };
 
 /* Go syntax (time.ParseDuration): "10s", "1m30s", "500ms", "1.5h", "0";
- * units ns us ms s m h; other bare numbers and negatives are refused. */
+ * units ns us ms s m h; other bare numbers and negatives are refused. A part
+ * of a millisecond counts as a whole one, so that only "0" is none. */
 int text_parse_duration(const char *s, int64_t *ret_ms, struct err *err);
 /* The shortest such text: 90000 -> "1m30s". Into out, returned. */
 const char *text_format_duration(int64_t ms, char *out, size_t size);
@@ -64,6 +65,9 @@ void text_base32(const uint8_t *random, size_t n, char *out);
 
 /* Whole text valid UTF-8 by RFC 3629, no NUL. */
 bool text_is_utf8(const char *s, size_t n);
+/* How many bytes the first character of s takes, and which it is; 0 when s is
+ * empty or does not start with valid UTF-8. */
+size_t text_utf8_char(const char *s, size_t n, uint32_t *ret);
 
 /* Percent-encode everything but unreserved characters (RFC 3986, 2.3). */
 int text_encode_uri(struct buf *b, const char *s);
