@@ -3,7 +3,8 @@
 # plugins-api: the public headers for drivers, and what proves them.
 
 cdcincludedir = $(includedir)/cdc
-cdcinclude_HEADERS =
+cdcinclude_HEADERS = plugins-api/cdc/driver.h plugins-api/cdc/host.h \
+	plugins-api/cdc/types.h
 nodist_cdcinclude_HEADERS = plugins-api/cdc/version.h
 pkgconfig_DATA = plugins-api/cdc-driver.pc
 
