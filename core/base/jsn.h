@@ -28,8 +28,9 @@ enum { JSN_DEPTH = 32 };
 
 /*
  * Parse exactly one value from n bytes. Refused with ERR_INVALID: anything
- * RFC 8259 refuses, invalid UTF-8, NUL, duplicate keys, nesting beyond
- * JSN_DEPTH, integers outside int64, non-finite numbers.
+ * RFC 8259 refuses, invalid UTF-8, lone surrogates, NUL (also as \u0000),
+ * duplicate keys, nesting beyond JSN_DEPTH, integers outside int64, non-finite
+ * numbers.
  * Identical on json-c 0.16 and 0.18.
  */
 struct jsn *jsn_parse(const char *text, size_t n, struct err *err);
@@ -92,8 +93,8 @@ bool jsn_equal(const struct jsn *a, const struct jsn *b);
 /*
  * The writer appends JSON to a buf without building a tree. key is NULL
  * inside arrays and for the root. Strings must be NUL-terminated; bytes that
- * are not valid UTF-8 are replaced by U+FFFD. NULL writes null. Nothing fails
- * but the buffer (look at buf->over at the end).
+ * are not valid UTF-8 (and NUL bytes in _strn) are replaced by U+FFFD. NULL
+ * and non-finite doubles write null. Nothing fails but the buffer (look at buf->over at the end).
  */
 struct jsn_w {
     struct buf *out;

@@ -8,7 +8,9 @@ core_base_libbase_a_SOURCES = \
 	core/base/clock.c core/base/clock.h \
 	core/base/err.c core/base/err.h \
 	core/base/fault.h \
-	core/base/jsn.h \
+	core/base/jsn.c core/base/jsn.h \
+	core/base/jsn_scan.c core/base/jsn_scan.h \
+	core/base/jsn_write.c \
 	core/base/logger.h \
 	core/base/map.c core/base/map.h \
 	core/base/mem.c core/base/mem.h \
@@ -21,13 +23,15 @@ core_base_libbase_a_SOURCES = \
 
 noinst_HEADERS += tests/unit/unit.h
 
-UNIT_TESTS += tests/unit/test_buf tests/unit/test_err tests/unit/test_map \
-	tests/unit/test_mem tests/unit/test_text
+UNIT_TESTS += tests/unit/test_buf tests/unit/test_err tests/unit/test_jsn \
+	tests/unit/test_map tests/unit/test_mem tests/unit/test_text
 
 tests_unit_test_buf_SOURCES = tests/unit/test_buf.c
 tests_unit_test_buf_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_err_SOURCES = tests/unit/test_err.c
 tests_unit_test_err_LDADD = $(BASE_LIBS) $(TEST_LIBS)
+tests_unit_test_jsn_SOURCES = tests/unit/test_jsn.c
+tests_unit_test_jsn_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_map_SOURCES = tests/unit/test_map.c
 tests_unit_test_map_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_mem_SOURCES = tests/unit/test_mem.c
