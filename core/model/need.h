@@ -19,6 +19,8 @@ struct need {
     int64_t scratch; /* bytes */
     int64_t gpus;
     int64_t vram;    /* bytes per device */
+    /* How many needs of 0 VCPUs were subtracted: together they take one. */
+    int64_t shared;
 };
 
 struct need_policy {
@@ -32,7 +34,10 @@ void need_of(const struct ctr *c, const struct need_policy *policy,
              struct need *ret);
 /* Everything an empty instance of this type offers. */
 void need_capacity(const struct itype *it, struct need *ret);
+/* A need of 0 VCPUs also wants one that is free or already shared by others
+ * of its kind. vram is per device: compared, never summed. */
 bool need_fits(const struct need *free, const struct need *want);
+/* Take from, give back to; give back only what was taken. */
 void need_sub(struct need *free, const struct need *want);
 void need_add(struct need *free, const struct need *want);
 
