@@ -17,7 +17,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,22 +161,17 @@ void jsn_w_i64(struct jsn_w *w, const char *key, int64_t v)
     buf_printf(w->out, "%jd", (intmax_t) v);
 }
 
-/* The shortest decimal that reads back as v; always with a point or an
- * exponent, so that it reads back as a double too. */
+/* Always with a point or an exponent, so that it reads back as a double. */
 void jsn_w_f64(struct jsn_w *w, const char *key, double v)
 {
-    char text[40];
+    char text[TEXT_F64_SIZE];
 
     if (!isfinite(v)) {
         jsn_w_null(w, key);
         return;
     }
     begin(w, key);
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
+    text_format_f64(v, text);
     buf_puts(w->out, text);
     if (!strpbrk(text, ".e"))
         buf_puts(w->out, ".0");

@@ -35,6 +35,11 @@ int text_parse_size(const char *s, int64_t *ret_bytes, struct err *err);
 int text_parse_i64(const char *s, int64_t *ret, struct err *err);
 int text_parse_f64(const char *s, double *ret, struct err *err);
 
+/* The shortest decimal that reads back as the same double; "NaN", "+Inf" and
+ * "-Inf" as in Prometheus' text format. Into out, returned. */
+enum { TEXT_F64_SIZE = 32 };
+const char *text_format_f64(double v, char out[TEXT_F64_SIZE]);
+
 /* An Arvados uuid; infix (5 chars, e.g. "dz642") may be NULL = any. */
 bool text_is_uuid(const char *s, const char *infix);
 

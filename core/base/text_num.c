@@ -242,3 +242,19 @@ int text_parse_f64(const char *s, double *ret, struct err *err)
     *ret = v;
     return 0;
 }
+
+const char *text_format_f64(double v, char out[TEXT_F64_SIZE])
+{
+    if (isnan(v) || isinf(v)) {
+        text_copy(out, isnan(v) ? "NaN" : v < 0 ? "-Inf" : "+Inf",
+                  TEXT_F64_SIZE);
+        return out;
+    }
+    /* 15 digits are always exact one way, 17 the other. */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, TEXT_F64_SIZE, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            break;
+    }
+    return out;
+}

@@ -2,6 +2,8 @@
 /* core/base/text: identifiers, quoting, numbers, durations, sizes, times. */
 #include "tests/unit/unit.h"
 
+#include <math.h>
+
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
@@ -131,6 +133,23 @@ static void test_float(void **state)
     for (size_t i = 0; i < MEM_COUNT(bad); i++)
         assert_err(text_parse_f64(bad[i], &v, &err), &err, ERR_INVALID);
     assert_true(v == -150.0);
+}
+
+static void test_format_float(void **state)
+{
+    (void) state;
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {
+        {0.1, "0.1"},     {5, "5"},         {1e300, "1e+300"},
+        {-0.0, "-0"},     {NAN, "NaN"},     {INFINITY, "+Inf"},
+        {-INFINITY, "-Inf"}, {0.1 + 0.2, "0.30000000000000004"},
+        {-2.2250738585072014e-308, "-2.2250738585072014e-308"},
+    };
+    char out[TEXT_F64_SIZE];
+    for (size_t i = 0; i < MEM_COUNT(cases); i++)
+        assert_string_equal(text_format_f64(cases[i].v, out), cases[i].text);
 }
 
 static void test_uuid(void **state)
@@ -351,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_integer),
         cmocka_unit_test(test_float),
+        cmocka_unit_test(test_format_float),
         cmocka_unit_test(test_uuid),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_format_time),
