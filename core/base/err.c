@@ -135,7 +135,8 @@ static void tidy(char *s, bool cut)
             *s = ' ';
 }
 
-static void set_text(struct err *err, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+set_text(struct err *err, const char *fmt, va_list ap)
 {
     int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
 
