@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a cluster file into struct conf.
+ *
+ *   file -> yaml tree -> the one cluster -> defaults, then each row of the
+ *   settings table that the file has -> InstanceTypes, Backends -> a walk
+ *   that warns of what nobody read.
+ *
+ * The walk knows three kinds of keys: rows of the table, sections that belong
+ * to other Arvados programs (skipped silently; a site has one file for all),
+ * and keys nobody knows, for which it offers the spelling that was probably
+ * meant. Only the first wrong value is reported; a program that starts with
+ * half a configuration would be worse than one that does not start.
+ */
+#include "core/conf/conf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/logger.h"
+#include "core/base/mem.h"
+#include "core/base/secret.h"
+#include "core/base/text.h"
+#include "core/conf/conf_priv.h"
+
+enum conf_type {
+    TYPE_STR, TYPE_SECRET, TYPE_BOOL, TYPE_INT, TYPE_FLOAT, TYPE_DURATION,
+    TYPE_SIZE, TYPE_LIST, TYPE_MAP, TYPE_URLS, TYPE_JSON
+};
+
+struct row {
+    struct conf_row pub; /* first: conf_rows() hands out an array of these */
+    enum conf_type type;
+    size_t offset;
+    int64_t min, max;
+};
+
+static const struct row rows[] = {
+#define X(t, member, k, d, lo, hi, fl, pe, he)                                \
+    { { #t, k, d, fl, pe, he }, TYPE_##t, offsetof(struct conf, member), lo,  \
+      hi },
+    CONF_TBL(X)
+#undef X
+};
+
+/* Sections and keys of the same file that other programs read. */
+static const char *const foreign[] = {
+    "AuditLogs", "Collections", "Git", "Login", "Mail", "Policies",
+    "PostgreSQL", "RemoteClusters", "StorageClasses", "Users", "Volumes",
+    "Workbench", "BlobSigningKey", "Collections.BlobSigningKey",
+    "Containers.Logging", "Containers.LSF", "Containers.SLURM",
+    "Containers.ShellAccess", "Containers.JobsAPI",
+    "Containers.CrunchRunCommandDefault", "Containers.LogReuseDecisions",
+    "Containers.MaxComputeVMs", "Containers.MaxRetryAttemptsDefault",
+    "Containers.SupportedDockerImageFormats",
+    "Containers.CloudVMs.SharedResourceTags",
+    "InstanceTypes", "Services", "TLS", "API", "SystemLogs", NULL
+};
+
+static void *slot(struct conf *c, const struct row *row)
+{
+    return (char *) c + row->offset;
+}
+
+static int in_range(const struct conf_loader *l, const struct ytree *node,
+                    const struct row *row, double v, struct err *err)
+{
+    if (v >= (double) row->min && v <= (double) row->max)
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "%s:%u: %s: \"%s\" is out of range (%lld to %lld%s)",
+                   l->name, node->line, row->pub.key, node->text,
+                   (long long) row->min, (long long) row->max,
+                   row->type == TYPE_DURATION ? " ms"
+                   : row->type == TYPE_SIZE   ? " bytes"
+                                              : "");
+}
+
+static int set_number(const struct conf_loader *l, const struct row *row,
+                      const struct ytree *node, int64_t *ret,
+                      struct err *err)
+{
+    int64_t v = 0;
+    int rc = row->type == TYPE_INT
+                 ? conf_get_int(l, node, row->pub.key, &v, err)
+             : row->type == TYPE_SIZE
+                 ? conf_get_size(l, node, row->pub.key, &v, err)
+                 : conf_get_duration(l, node, row->pub.key, &v, err);
+
+    if (rc < 0 || in_range(l, node, row, (double) v, err) < 0)
+        return -1;
+    if (v == 0 && row->pub.flags & CONF_ZDEF)
+        return 0; /* what is there is the default */
+    *ret = v;
+    return 0;
+}
+
+static int set_float(const struct conf_loader *l, const struct row *row,
+                     const struct ytree *node, double *ret,
+                     struct err *err)
+{
+    double v;
+
+    if (conf_get_float(l, node, row->pub.key, &v, err) < 0 ||
+        in_range(l, node, row, v, err) < 0)
+        return -1;
+    *ret = v;
+    return 0;
+}
+
+/* InternalURLs: a map whose keys are URLs; an entry's ListenURL, when there,
+ * is what is bound. */
+static int set_urls(const struct conf_loader *l, const struct row *row,
+                    const struct ytree *node, struct conf_list *ret,
+                    struct err *err)
+{
+    if (node->kind != YTREE_MAP)
+        return conf_refuse(l, node, row->pub.key,
+                           "a map from URL to {} wanted", err);
+    conf_list_fini(ret);
+    ret->v = mem_calloc(node->n, sizeof *ret->v);
+    for (size_t i = 0; i < node->n; i++) {
+        const struct ytree *listen = ytree_get(node->v[i], "ListenURL");
+
+        ret->v[ret->n++] =
+            mem_strdup(listen && !ytree_is_null(listen) &&
+                               listen->kind == YTREE_SCALAR && *listen->text
+                           ? listen->text
+                           : node->v[i]->key);
+    }
+    return 0;
+}
+
+static int set_row(const struct conf_loader *l, const struct row *row,
+                   const struct ytree *node, struct err *err)
+{
+    void *p = slot(l->conf, row);
+    const char *key = row->pub.key;
+
+    switch (row->type) {
+    case TYPE_STR:
+    case TYPE_SECRET:
+        return conf_get_str(l, node, key, p, err);
+    case TYPE_BOOL:
+        return conf_get_bool(l, node, key, p, err);
+    case TYPE_INT:
+    case TYPE_SIZE:
+    case TYPE_DURATION:
+        return set_number(l, row, node, p, err);
+    case TYPE_FLOAT:
+        return set_float(l, row, node, p, err);
+    case TYPE_LIST:
+        return conf_get_list(l, node, key, p, err);
+    case TYPE_MAP:
+        return conf_get_map(l, node, key, p, err);
+    case TYPE_URLS:
+        return set_urls(l, row, node, p, err);
+    case TYPE_JSON:
+        return conf_get_json(l, node, key, p, err);
+    }
+    return err_set(err, ERR_INTERNAL, "%s: unknown type of setting", key);
+}
+
+/* Defaults are written in the table as in a file, so the same parsers read
+ * them; a default that does not parse is a bug and is found by every test. */
+static int set_default(struct conf *c, const struct row *row, struct err *err)
+{
+    struct conf_loader l = { .conf = c, .name = "built-in defaults" };
+    struct ytree node = { .kind = YTREE_SCALAR,
+                              .text = (char *) row->pub.def };
+    char **text = slot(c, row);
+
+    switch (row->type) {
+    case TYPE_LIST:
+    case TYPE_MAP:
+    case TYPE_URLS:
+        return 0; /* empty */
+    case TYPE_JSON:
+        *text = mem_strdup("{}");
+        return 0;
+    case TYPE_STR:
+    case TYPE_SECRET:
+        *text = mem_strdup(row->pub.def);
+        return 0;
+    default:
+        return set_row(&l, row, &node, err);
+    }
+}
+
+/* The node at a dotted key below root; NULL when absent. */
+static const struct ytree *find(const struct ytree *root,
+                                    const char *key)
+{
+    char part[64];
+    const char *dot;
+
+    for (; root && (dot = strchr(key, '.')); key = dot + 1) {
+        snprintf(part, sizeof part, "%.*s", (int) (dot - key), key);
+        root = ytree_get(root, part);
+    }
+    return root ? ytree_get(root, key) : NULL;
+}
+
+static const struct ytree *find_row(const struct ytree *cluster,
+                                        const struct row *row)
+{
+    const struct ytree *node = find(cluster, row->pub.key);
+
+    if (!node &&
+        row->offset == offsetof(struct conf, max_per_instance))
+        node = find(cluster, "Containers.MaxRunningContainersPerInstance");
+    return node;
+}
+
+static int read_rows(const struct conf_loader *l,
+                     const struct ytree *cluster, struct err *err)
+{
+    for (size_t i = 0; i < MEM_COUNT(rows); i++) {
+        const struct ytree *node = find_row(cluster, &rows[i]);
+
+        if (set_default(l->conf, &rows[i], err) < 0)
+            return -1;
+        if (!node || ytree_is_null(node))
+            continue;
+        l->conf->set[i] = true;
+        if (rows[i].pub.flags & CONF_SPECIAL)
+            continue;
+        if (set_row(l, &rows[i], node, err) < 0)
+            return -1;
+        if (rows[i].pub.flags & CONF_UNUSED)
+            conf_warn(l, node, "%s: accepted, not used", rows[i].pub.key);
+    }
+    return 0;
+}
+
+/* --- the walk for unknown keys -------------------------------------------- */
+
+/* 0: nobody knows path; 1: a section that holds known keys; 2: known, do not
+ * look inside. */
+static int known(const char *path)
+{
+    size_t n = strlen(path);
+    int best = 0;
+
+    for (size_t i = 0; i < MEM_COUNT(rows); i++) {
+        if (!strcmp(rows[i].pub.key, path))
+            return 2;
+        if (!strncmp(rows[i].pub.key, path, n) && rows[i].pub.key[n] == '.')
+            best = 1;
+    }
+    for (size_t i = 0; !best && foreign[i]; i++)
+        if (!strcmp(foreign[i], path))
+            return 2;
+    if (!strcmp(path, "Containers.MaxRunningContainersPerInstance"))
+        return 2;
+    return best;
+}
+
+/* A key that differs in case only is the usual slip. */
+static const char *suggestion(const char *path)
+{
+    for (size_t i = 0; i < MEM_COUNT(rows); i++)
+        if (!strcasecmp(rows[i].pub.key, path))
+            return rows[i].pub.key;
+    return NULL;
+}
+
+static bool only_ours_below(const char *path)
+{
+    /* Of these sections other programs read parts too. */
+    return !strcmp(path, "Containers.CloudVMs") || !strcmp(path, "APIServer");
+}
+
+static void warn_unknown(const struct conf_loader *l,
+                         const struct ytree *map, const char *prefix)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        char path[256];
+        const char *hint;
+        int k;
+
+        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
+                 map->v[i]->key);
+        k = known(path);
+        if (k == 1 && map->v[i]->kind == YTREE_MAP)
+            warn_unknown(l, map->v[i], path);
+        if (k)
+            continue;
+        hint = suggestion(path);
+        if (hint)
+            conf_warn(l, map->v[i], "%s: ignored; did you mean %s?", path,
+                      hint);
+        else if (!*prefix || only_ours_below(prefix))
+            conf_warn(l, map->v[i], "%s: unknown key, ignored", path);
+    }
+}
+
+/* --- from file to record -------------------------------------------------- */
+
+static int pick_cluster(const struct conf_loader *l,
+                        const struct ytree *root,
+                        const struct ytree **ret, struct err *err)
+{
+    const struct ytree *clusters = ytree_get(root, "Clusters"), *one = NULL;
+
+    if (!clusters || clusters->kind != YTREE_MAP)
+        return conf_refuse(l, clusters ? clusters : root, "Clusters",
+                           "a map with one cluster id wanted", err);
+    for (size_t i = 0; i < clusters->n; i++) {
+        if (!strcmp(clusters->v[i]->key, "SAMPLE"))
+            continue;
+        if (one)
+            return conf_refuse(l, clusters->v[i], "Clusters",
+                               "more than one cluster", err);
+        one = clusters->v[i];
+    }
+    if (!one || one->kind != YTREE_MAP)
+        return conf_refuse(l, clusters, "Clusters", "no cluster", err);
+    if (strlen(one->key) != 5 ||
+        strspn(one->key, "abcdefghijklmnopqrstuvwxyz0123456789") != 5)
+        return conf_refuse(l, one, "Clusters",
+                           "a cluster id is 5 characters of a-z and 0-9",
+                           err);
+    *ret = one;
+    return 0;
+}
+
+/* A token becomes a header and, hashed, a tag: plain characters only. */
+static int check_tokens(const struct conf_loader *l, struct err *err)
+{
+    const struct {
+        const char *key, *value;
+    } t[] = {
+        { "SystemRootToken", l->conf->system_root_token },
+        { "ManagementToken", l->conf->management_token },
+        { "Containers.CloudVMs.APIToken", l->conf->api_token },
+    };
+
+    for (size_t i = 0; i < MEM_COUNT(t); i++)
+        for (const char *p = t[i].value; *p; p++)
+            if (*p <= ' ' || *p >= 0x7f || *p == '"' || *p == '\\')
+                return err_set(err, ERR_CONFIG,
+                               "%s: %s: a token consists of printable ASCII "
+                               "without blanks and quotes",
+                               l->name, t[i].key);
+    return 0;
+}
+
+static int check_words(const struct conf_loader *l, struct err *err)
+{
+    const struct conf *c = l->conf;
+
+    if (log_level_of(c->log_level) < 0)
+        return err_set(err, ERR_CONFIG,
+                       "%s: SystemLogs.LogLevel: \"%s\" is none of debug, "
+                       "info, warning, error",
+                       l->name, c->log_level);
+    if (strcmp(c->log_format, "json") && strcmp(c->log_format, "text"))
+        return err_set(err, ERR_CONFIG,
+                       "%s: SystemLogs.Format: \"%s\" is neither json nor "
+                       "text",
+                       l->name, c->log_format);
+    if (strcmp(c->as_durability, "full") &&
+        strcmp(c->as_durability, "process"))
+        return err_set(err, ERR_CONFIG,
+                       "%s: APIServer.Durability: \"%s\" is neither full nor "
+                       "process",
+                       l->name, c->as_durability);
+    return check_tokens(l, err);
+}
+
+static int read_cluster(const struct conf_loader *l,
+                        const struct ytree *root, struct err *err)
+{
+    const struct ytree *cluster = NULL;
+
+    if (pick_cluster(l, root, &cluster, err) < 0)
+        return -1;
+    text_copy(l->conf->cluster_id, cluster->key, sizeof l->conf->cluster_id);
+    if (read_rows(l, cluster, err) < 0 || check_words(l, err) < 0)
+        return -1;
+    if (conf_read_itypes(l, ytree_get(cluster, "InstanceTypes"), err) < 0 ||
+        conf_read_backends(
+            l, find(cluster, "Containers.CloudVMs.Backends"), err) < 0)
+        return -1;
+    warn_unknown(l, cluster, "");
+    return 0;
+}
+
+int conf_parse(const char *text, size_t n, const char *name,
+               void (*warn)(void *arg, const char *text), void *arg,
+               struct conf **ret, struct err *err)
+{
+    struct conf *c = MEM_NEW(struct conf);
+    struct conf_loader l = { c, name, warn, arg };
+    struct ytree *root = NULL;
+    int rc;
+
+    c->file = mem_strdup(name);
+    rc = ytree_parse(text, n, name, &root, err);
+    if (rc == 0)
+        rc = read_cluster(&l, root, err);
+    ytree_free(root);
+    if (rc < 0) {
+        conf_destroy(c);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+static int read_all(int fd, const char *name, struct buf *b, struct err *err)
+{
+    for (;;) {
+        char *room = buf_reserve(b, 65536);
+        ssize_t n;
+
+        if (!room)
+            return err_set(err, ERR_CONFIG, "%s: larger than 4 MiB", name);
+        n = read(fd, room, 65536);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set_errno(err, errno, "%s", name);
+        if (n == 0)
+            return 0;
+        buf_add(b, (size_t) n);
+    }
+}
+
+int conf_load(const char *path, void (*warn)(void *arg, const char *text),
+              void *arg, struct conf **ret, struct err *err)
+{
+    bool standard = !strcmp(path, "-");
+    const char *name = standard ? "(standard input)" : path;
+    CLEANUP(mem_close) int opened = -1;
+    CLEANUP(buf_wipe) struct buf b;
+    struct stat st;
+
+    buf_init(&b, YTREE_FILE_MAX + 65536);
+    if (!standard) {
+        opened = open(path, O_RDONLY | O_CLOEXEC);
+        if (opened < 0) {
+            err_set_errno(err, errno, "%s", path);
+            if (err)
+                err->class = ERR_CONFIG;
+            return -1;
+        }
+        if (warn && fstat(opened, &st) == 0 && st.st_mode & S_IROTH) {
+            char text[512];
+
+            snprintf(text, sizeof text,
+                     "%s: can be read by everybody; it holds tokens: "
+                     "chmod o-r it",
+                     path);
+            warn(arg, text);
+        }
+    }
+    if (read_all(standard ? 0 : opened, name, &b, err) < 0)
+        return -1;
+    return conf_parse(b.data, b.len, name, warn, arg, ret, err);
+}
+
+static void row_fini(struct conf *c, const struct row *row)
+{
+    void *p = slot(c, row);
+
+    switch (row->type) {
+    case TYPE_SECRET:
+        secret_free(*(char **) p);
+        break;
+    case TYPE_STR:
+    case TYPE_JSON:
+        free(*(char **) p);
+        break;
+    case TYPE_LIST:
+    case TYPE_URLS:
+        conf_list_fini(p);
+        break;
+    case TYPE_MAP:
+        conf_map_fini(p);
+        break;
+    default:
+        break;
+    }
+}
+
+void conf_destroy(struct conf *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < MEM_COUNT(rows); i++)
+        row_fini(c, &rows[i]);
+    for (size_t i = 0; i < c->n_backends; i++) {
+        struct conf_backend *b = &c->backends[i];
+
+        free(b->name);
+        free(b->driver);
+        free(b->parameters);
+        free(b->image_id);
+        free(b->ssh_user);
+        conf_list_fini(&b->placements);
+    }
+    free(c->backends);
+    itypes_fini(&c->itypes);
+    free(c->file);
+    free(c);
+}
+
+const char *conf_default_path(void)
+{
+    const char *env = getenv("ARVADOS_CONFIG");
+
+    return env && *env ? env : "/etc/arvados/config.yml";
+}
+
+const char *conf_dispatch_token(const struct conf *c)
+{
+    return *c->api_token ? c->api_token : c->system_root_token;
+}
+
+/* --- the table for people ------------------------------------------------- */
+
+const struct conf_row *conf_rows(size_t *ret_n)
+{
+    static struct conf_row pub[MEM_COUNT(rows)];
+
+    for (size_t i = 0; i < MEM_COUNT(rows); i++)
+        pub[i] = rows[i].pub;
+    *ret_n = MEM_COUNT(rows);
+    return pub;
+}
+
+static void print_row(const struct conf *c, const struct row *row,
+                      struct buf *out)
+{
+    const char *p = (const char *) c + row->offset;
+    const struct conf_list *list = (const void *) p;
+    const struct conf_map *map = (const void *) p;
+
+    buf_printf(out, "%s:", row->pub.key);
+    switch (row->type) {
+    case TYPE_SECRET:
+        buf_puts(out, **(char *const *) (const void *) p ? " [secret]" : "");
+        break;
+    case TYPE_STR:
+    case TYPE_JSON:
+        buf_printf(out, " %s", *(char *const *) (const void *) p);
+        break;
+    case TYPE_BOOL:
+        buf_puts(out, *(const bool *) p ? " true" : " false");
+        break;
+    case TYPE_FLOAT:
+        buf_printf(out, " %g", *(const double *) (const void *) p);
+        break;
+    case TYPE_LIST:
+    case TYPE_URLS:
+        for (size_t i = 0; i < list->n; i++)
+            buf_printf(out, "%s%s", i ? ", " : " ", list->v[i]);
+        break;
+    case TYPE_MAP:
+        for (size_t i = 0; i < map->n; i++)
+            buf_printf(out, "%s%s=%s", i ? ", " : " ", map->v[i].key,
+                       map->v[i].value);
+        break;
+    default:
+        buf_printf(out, " %lld",
+                   (long long) *(const int64_t *) (const void *) p);
+    }
+    buf_putc(out, '\n');
+}
+
+int conf_print(const struct conf *c, struct buf *out)
+{
+    for (size_t i = 0; i < MEM_COUNT(rows); i++)
+        print_row(c, &rows[i], out);
+    return out->over ? -1 : 0;
+}
