@@ -2,4 +2,21 @@
 #
 # store: SQLite behind the journal port and the API server's database.
 
-noinst_HEADERS += core/store/schema.h core/store/store.h
+noinst_LIBRARIES += core/store/libstore.a
+core_store_libstore_a_SOURCES = \
+	core/store/schema.h core/store/store.h \
+	core/store/store_row.c \
+	core/store/store_schema.c \
+	core/store/store_sqlite.c core/store/store_sqlite.h \
+	core/store/store_sqlite_mig.c core/store/store_sqlite_mig.h \
+	core/store/store_sqlite_rec.c \
+	core/store/store_sqlite_sql.c \
+	core/store/store_sqlite_tx.c \
+	core/store/store_sqlite_work.c
+
+noinst_HEADERS += tests/unit/store_util.h
+
+UNIT_TESTS += tests/unit/test_store
+
+tests_unit_test_store_SOURCES = tests/unit/test_store.c
+tests_unit_test_store_LDADD = $(STORE_LIBS) $(TEST_LIBS)
