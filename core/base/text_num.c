@@ -235,7 +235,7 @@ int text_parse_f64(const char *s, double *ret, struct err *err)
 
     if (!is_float(s))
         return err_set(err, ERR_INVALID, "'%.64s' is no number", s);
-    /* No program of the suite calls setlocale(): the point is a point. */
+    /* No program of the suite sets a locale: the point is a point. */
     double v = strtod(s, &end);
     if (*end || !isfinite(v))
         return err_set(err, ERR_INVALID, "%.64s is out of range", s);

@@ -1,3 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lint: rules of the house that a program can check.
+
+LINT_TESTS += \
+	tests/lint/exports.sh \
+	tests/lint/headers.sh \
+	tests/lint/layers.sh \
+	tests/lint/lengths.sh \
+	tests/lint/selftest.sh \
+	tests/lint/words.sh

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/text.h"
 #include "core/model/ctr.h"
 #include "core/model/itypes.h"
 #include "core/model/need.h"
@@ -40,7 +41,7 @@ static void image_counts_twice(void **state)
         struct ctr c = {0};
         struct need n;
 
-        strcpy(c.image, t[i].image);
+        text_copy(c.image, t[i].image, sizeof c.image);
         need_of(&c, &policy, &n);
         assert_int_equal(n.scratch, t[i].scratch);
         c.tmp_capacity = 10 * GIB;
