@@ -59,8 +59,7 @@ int mnt_tmpfs(const char *target, mode_t mode, int64_t size, uint32_t flags,
               struct err *err);
 
 /* Show source (directory or file) at target. With MNT_REC the flags hold for
- * the mounts below too (mount_setattr(2), AT_RECURSIVE; without that call,
- * one remount for each). */
+ * the mounts below too (mount_setattr(2), AT_RECURSIVE; Linux 5.12). */
 int mnt_bind(const char *source, const char *target, uint32_t flags,
              struct err *err);
 
