@@ -4,11 +4,22 @@
 
 noinst_LIBRARIES += core/io/libio.a
 core_io_libio_a_SOURCES = \
+	core/io/form.c core/io/form.h \
+	core/io/httpd.c core/io/httpd.h \
+	core/io/httpd_conn.c \
+	core/io/httpd_int.h \
+	core/io/httpd_parse.c \
+	core/io/httpd_reply.c \
+	core/io/httpd_req.c \
 	core/io/loop.c core/io/loop.h \
-	core/io/loop_pool.c
+	core/io/loop_pool.c \
+	core/io/wire.c core/io/wire.h
 
-UNIT_TESTS += tests/unit/test_loop
+UNIT_TESTS += tests/unit/test_form tests/unit/test_httpd tests/unit/test_loop
 
+tests_unit_test_form_SOURCES = tests/unit/test_form.c
+tests_unit_test_form_LDADD = core/io/libio.a $(BASE_LIBS) $(TEST_LIBS)
+tests_unit_test_httpd_SOURCES = tests/unit/test_httpd.c
+tests_unit_test_httpd_LDADD = $(IO_LIBS) $(TEST_LIBS)
 tests_unit_test_loop_SOURCES = tests/unit/test_loop.c
-tests_unit_test_loop_LDADD = core/io/libio.a $(BASE_LIBS) $(LIBUV_LIBS) \
-	$(TEST_LIBS)
+tests_unit_test_loop_LDADD = $(IO_LIBS) $(TEST_LIBS)
