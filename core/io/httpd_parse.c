@@ -201,7 +201,7 @@ static int check_framing(struct httpd_conn *c)
     const char *coding = httpd_header(&c->req, "transfer-encoding");
 
     if (p->http_major != 1 || p->http_minor > 1)
-        return refuse(c, 505, "HTTP/1.0 and HTTP/1.1 are served here");
+        return refuse(c, 505, "only HTTP 1.0 and 1.1 are served");
     if (p->http_minor == 1 && c->n_host != 1)
         return refuse(c, 400, "no Host header");
     if (coding && (c->n_length || p->http_minor == 0))
