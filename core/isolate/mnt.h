@@ -58,6 +58,13 @@ const char *mnt_fd_path(int fd, char out[MNT_FD_PATH_SIZE]);
 int mnt_tmpfs(const char *target, mode_t mode, int64_t size, uint32_t flags,
               struct err *err);
 
+/* A tmpfs that is mounted nowhere yet: a descriptor of its root (close-on-exec,
+ * -1 on failure), through which its content stays within reach even when the
+ * namespace that it was moved into is gone. mnt_move() mounts it, once. */
+int mnt_open_tmpfs(mode_t mode, int64_t size, uint32_t flags,
+                   struct err *err);
+int mnt_move(int mount_fd, const char *target, struct err *err);
+
 /* Show source (directory or file) at target. With MNT_REC the flags hold for
  * the mounts below too (mount_setattr(2), AT_RECURSIVE; Linux 5.12). */
 int mnt_bind(const char *source, const char *target, uint32_t flags,

@@ -83,8 +83,7 @@ static int plain_fs(const char *type, const char *options, uint32_t flags,
     return 0;
 }
 
-int mnt_tmpfs(const char *target, mode_t mode, int64_t size, uint32_t flags,
-              struct err *err)
+int mnt_open_tmpfs(mode_t mode, int64_t size, uint32_t flags, struct err *err)
 {
     char options[64];
 
@@ -92,7 +91,20 @@ int mnt_tmpfs(const char *target, mode_t mode, int64_t size, uint32_t flags,
     if (size > 0)
         snprintf(options, sizeof options, "mode=%o,size=%" PRId64,
                  (unsigned) mode, size);
-    return plain_fs("tmpfs", options, flags, target, err);
+    return make_fs("tmpfs", options, flags, err);
+}
+
+int mnt_move(int mount_fd, const char *target, struct err *err)
+{
+    return mnt_attach(mount_fd, AT_FDCWD, target, err);
+}
+
+int mnt_tmpfs(const char *target, mode_t mode, int64_t size, uint32_t flags,
+              struct err *err)
+{
+    CLEANUP(mem_close) int fd = mnt_open_tmpfs(mode, size, flags, err);
+
+    return fd < 0 ? -1 : mnt_move(fd, target, err);
 }
 
 static int cover_read_only(int fs_fd, const char *name, struct err *err)
