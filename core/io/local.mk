@@ -4,6 +4,8 @@
 
 noinst_LIBRARIES += core/io/libio.a
 core_io_libio_a_SOURCES = \
+	core/io/crypt.c core/io/crypt.h \
+	core/io/notify.c core/io/notify.h core/io/url.c core/io/url.h \
 	core/io/form.c core/io/form.h \
 	core/io/httpd.c core/io/httpd.h \
 	core/io/httpd_conn.c \
@@ -23,3 +25,9 @@ tests_unit_test_httpd_SOURCES = tests/unit/test_httpd.c
 tests_unit_test_httpd_LDADD = $(IO_LIBS) $(TEST_LIBS)
 tests_unit_test_loop_SOURCES = tests/unit/test_loop.c
 tests_unit_test_loop_LDADD = $(IO_LIBS) $(TEST_LIBS)
+
+UNIT_TESTS += tests/unit/test_crypt tests/unit/test_url
+tests_unit_test_crypt_SOURCES = tests/unit/test_crypt.c
+tests_unit_test_crypt_LDADD = $(IO_LIBS) $(TEST_LIBS)
+tests_unit_test_url_SOURCES = tests/unit/test_url.c
+tests_unit_test_url_LDADD = $(IO_LIBS) $(TEST_LIBS)
