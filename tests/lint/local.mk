@@ -9,3 +9,6 @@ LINT_TESTS += \
 	tests/lint/lengths.sh \
 	tests/lint/selftest.sh \
 	tests/lint/words.sh
+
+LONG_TESTS += tests/lint/sanitize.sh
+CLEAN_DIRS += sanitize
