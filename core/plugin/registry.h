@@ -20,9 +20,12 @@
 
 struct cdc_driver;
 struct err;
+struct logger;
 struct registry;
 
 struct registry_options {
+    struct logger *log;       /* what drivers log outside of any call; it must
+                               * outlive the registry; may be NULL */
     const char *dir;          /* absolute; NULL = the installed one */
     bool trust_build_tree;    /* tests only: no check of owner and mode */
     int preflight_ms;         /* time limit of the child; 0 = 10 s */
