@@ -7,6 +7,7 @@ core_io_libio_a_SOURCES = \
 	core/io/crypt.c core/io/crypt.h \
 	core/io/notify.c core/io/notify.h core/io/url.c core/io/url.h \
 	core/io/form.c core/io/form.h \
+	core/io/httpc.c core/io/httpc.h \
 	core/io/httpd.c core/io/httpd.h \
 	core/io/httpd_conn.c \
 	core/io/httpd_int.h \
@@ -17,10 +18,13 @@ core_io_libio_a_SOURCES = \
 	core/io/loop_pool.c \
 	core/io/wire.c core/io/wire.h
 
-UNIT_TESTS += tests/unit/test_form tests/unit/test_httpd tests/unit/test_loop
+UNIT_TESTS += tests/unit/test_form tests/unit/test_httpc \
+	tests/unit/test_httpd tests/unit/test_loop
 
 tests_unit_test_form_SOURCES = tests/unit/test_form.c
 tests_unit_test_form_LDADD = core/io/libio.a $(BASE_LIBS) $(TEST_LIBS)
+tests_unit_test_httpc_SOURCES = tests/unit/test_httpc.c
+tests_unit_test_httpc_LDADD = $(IO_LIBS) $(TEST_LIBS)
 tests_unit_test_httpd_SOURCES = tests/unit/test_httpd.c
 tests_unit_test_httpd_LDADD = $(IO_LIBS) $(TEST_LIBS)
 tests_unit_test_loop_SOURCES = tests/unit/test_loop.c
