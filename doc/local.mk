@@ -1,3 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # doc: manual pages, architecture, decisions.
+dist_man_MANS += doc/crunch-dispatch-cloud.8
+
+# The settings page: its frame around what the settings table prints.
+SETTINGS_PAGE = doc/crunch-dispatch-cloud.yml.5
+nodist_man_MANS += $(SETTINGS_PAGE)
+CLEANFILES += $(SETTINGS_PAGE)
+EXTRA_DIST += $(SETTINGS_PAGE).head $(SETTINGS_PAGE).tail \
+	doc/decisions/0001-out-of-memory.md doc/protocol-api.md
+
+$(SETTINGS_PAGE): core/conf/settings_doc$(EXEEXT) \
+	$(srcdir)/$(SETTINGS_PAGE).head $(srcdir)/$(SETTINGS_PAGE).tail
+	@$(MKDIR_P) doc
+	$(AM_V_GEN){ cat $(srcdir)/$(SETTINGS_PAGE).head && \
+	  core/conf/settings_doc$(EXEEXT) man && \
+	  cat $(srcdir)/$(SETTINGS_PAGE).tail; } > $@.tmp && mv $@.tmp $@
