@@ -29,8 +29,12 @@ compile()
     fi
 }
 
+# Not headers but bodies: what includes them defines names for them first.
+templates='tests/bad-drivers/bad.h'
+
 cd "$tree"
 for header in $(find core drivers plugins-api tests -name '*.h' | sort); do
+    case " $templates " in *" $header "*) continue ;; esac
     # Once more at the end: include guards work.
     printf '#include "%s"\n#include "%s"\n' "$tree/$header" "$tree/$header" \
         >"$work/one.c"

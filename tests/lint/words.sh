@@ -57,8 +57,8 @@ printf '%s\n' "$product" | while read -r file; do
                  { started = 1; n++ }
                  /\*\// { exit }
                  END { print n - 2 }' "$file")
-    [ "$lines" -ge 4 ] || echo "$file"
-done | complain 'no essay at the top (4 lines at least, better 10)'
+    [ "$lines" -ge 3 ] || echo "$file"
+done | complain 'no essay at the top (3 lines at least, better 10)'
 
 # shellcheck disable=SC2086
 awk 'length($0) > 100 { print FILENAME ":" FNR }' $c_files /dev/null |

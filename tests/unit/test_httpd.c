@@ -603,9 +603,9 @@ static void pipelined_requests_are_answered_in_order(void **state)
 
     p = all = malloc(N * 64 + 256);
     for (int i = 0; i < N; i++)
-        p += sprintf(p, "GET /%s HTTP/1.1\r\n" H "\r\n",
-                     i % 500 == 7 ? "later" : "n") ;
-    sprintf(p, "GET /last HTTP/1.1\r\n" H C "\r\n");
+        p += snprintf(p, 64, "GET /%s HTTP/1.1\r\n" H "\r\n",
+                      i % 500 == 7 ? "later" : "n");
+    snprintf(p, 256, "GET /last HTTP/1.1\r\n" H C "\r\n");
     len = strlen(all);
     got = talk(s, all, len);
     p = got;

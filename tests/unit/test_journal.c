@@ -19,6 +19,7 @@
 #include "core/base/mem.h"
 #include "core/io/loop.h"
 #include "core/port/journal.h"
+#include "core/base/text.h"
 #include "core/store/journal.h"
 #include "core/store/state_dir.h"
 
@@ -75,9 +76,9 @@ static struct journal_rec record(enum journal_kind kind, const char *key)
                                .at_us = 1234567890123456 };
 
     snprintf(rec.key, sizeof rec.key, "%s", key);
-    strcpy(rec.backend, "here");
-    strcpy(rec.instance, "i-1");
-    strcpy(rec.hostkey, "SHA256:abc");
+    text_copy(rec.backend, "here", sizeof rec.backend);
+    text_copy(rec.instance, "i-1", sizeof rec.instance);
+    text_copy(rec.hostkey, "SHA256:abc", sizeof rec.hostkey);
     return rec;
 }
 
@@ -89,7 +90,7 @@ static void test_put_replace_delete(void **state)
 
     (void) state;
     append(j, r, 2);
-    strcpy(r[0].instance, "i-2");
+    text_copy(r[0].instance, "i-2", sizeof r[0].instance);
     append(j, r, 1);
     j = reopen(j);
     replay(j);

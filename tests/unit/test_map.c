@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/base/map: against a plain array as the model. */
+/* core/base/map: against a plain array as the model, and balanced. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
 
-#include "core/base/map.h"
-#include "core/base/mem.h"
+/* The source itself: balance cannot be seen from outside. */
+#include "core/base/map.c"
 
 static int freed;
 
@@ -68,8 +68,22 @@ static void test_ownership(void **state)
 
 enum { KEYS = 300 };
 
+/* The invariants of an AA tree, as map.c states them. */
+static void check_balance(const struct node *t)
+{
+    if (!t)
+        return;
+    assert_int_equal(level(t->left) + 1, t->level);
+    assert_true(level(t->right) == t->level ||
+                level(t->right) + 1 == t->level);
+    assert_true(!t->right || level(t->right->right) < t->level);
+    check_balance(t->left);
+    check_balance(t->right);
+}
+
 static void check_against(struct map *m, const char *present)
 {
+    check_balance(m->root);
     const char *key = NULL;
     char want[16];
     size_t n = 0;
