@@ -19,14 +19,17 @@ core_io_libio_a_SOURCES = \
 	core/io/wire.c core/io/wire.h
 
 UNIT_TESTS += tests/unit/test_form tests/unit/test_httpc \
-	tests/unit/test_httpd tests/unit/test_loop
+	tests/unit/test_httpd tests/unit/test_httpd_conn tests/unit/test_loop
 
 tests_unit_test_form_SOURCES = tests/unit/test_form.c
 tests_unit_test_form_LDADD = core/io/libio.a $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_httpc_SOURCES = tests/unit/test_httpc.c
 tests_unit_test_httpc_LDADD = $(IO_LIBS) $(TEST_LIBS)
-tests_unit_test_httpd_SOURCES = tests/unit/test_httpd.c
+httpd_util = tests/unit/httpd_util.c tests/unit/httpd_util.h
+tests_unit_test_httpd_SOURCES = tests/unit/test_httpd.c $(httpd_util)
 tests_unit_test_httpd_LDADD = $(IO_LIBS) $(TEST_LIBS)
+tests_unit_test_httpd_conn_SOURCES = tests/unit/test_httpd_conn.c $(httpd_util)
+tests_unit_test_httpd_conn_LDADD = $(IO_LIBS) $(TEST_LIBS)
 tests_unit_test_loop_SOURCES = tests/unit/test_loop.c
 tests_unit_test_loop_LDADD = $(IO_LIBS) $(TEST_LIBS)
 

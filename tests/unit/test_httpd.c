@@ -1,303 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The HTTP server over real sockets: malformed requests, framing, pipelining,
- * deadlines, clients that leave, limits, graceful end. The server runs on a
- * thread with its own loop; the tests are blocking clients.
+ * The HTTP server over real sockets: malformed requests, framing, pipelining.
+ * Deadlines, limits and ends are in test_httpd_conn.c.
  */
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/io/httpd.h"
-#include "core/io/loop.h"
-#include "tests/unit/unit.h"
-
-enum { BIG = 8 << 20, HEAD_MS = 300, BODY_MS = 900 };
-
-struct srv {
-    struct loop *loop;
-    struct httpd *h;
-    struct httpd_cfg cfg;
-    pthread_t thread;
-    struct httpd_req *held;
-    atomic_int gone, replies, handled;
-    atomic_bool stopped;
-    char *big;
-};
-
-/* --- the server's side ---------------------------------------------------*/
-
-static void reply_held(void *arg)
-{
-    struct srv *s = arg;
-    struct httpd_req *r = s->held;
-
-    s->held = NULL;
-    httpd_reply(r, 200, "text/plain", NULL, "late\n", 5);
-}
-
-static void on_gone(void *arg)
-{
-    struct srv *s = arg;
-
-    atomic_fetch_add(&s->gone, 1);
-    reply_held(s);
-}
-
-static void show(struct httpd_req *r)
-{
-    char text[4096];
-    size_t n;
-    const char *body = httpd_body(r, &n);
-    int len = snprintf(text, sizeof text, "%s|%s|%s|%.*s|%s", httpd_method(r),
-                       httpd_path(r), httpd_query(r), (int) n, body,
-                       httpd_header(r, "x-tEst") ? httpd_header(r, "X-Test")
-                                                 : "-");
-
-    if (len >= (int) sizeof text)
-        len = (int) sizeof text - 1;
-    httpd_reply(r, 200, "text/plain",
-                (struct httpd_header[]) {{"X-Extra", "a\r\nEvil: 1"}, {0}},
-                text, (size_t) len);
-}
-
-static void handler(void *arg, struct httpd_req *r)
-{
-    struct srv *s = arg;
-    const char *path = httpd_path(r);
-
-    atomic_fetch_add(&s->handled, 1);
-    if (strcmp(path, "/later") == 0) {
-        s->held = r;
-        loop_timer_arm(s->loop, 10000, reply_held, s);
-    } else if (strcmp(path, "/hold") == 0) {
-        s->held = r;
-        httpd_on_gone(r, on_gone, s);
-    } else if (strcmp(path, "/big") == 0) {
-        httpd_reply(r, 200, "text/plain", NULL, s->big, BIG);
-    } else if (strcmp(path, "/own") == 0) {
-        httpd_reply_take(r, 200, "text/plain", NULL, mem_dup(s->big, BIG),
-                         BIG);
-    } else if (strcmp(path, "/error") == 0) {
-        httpd_reply_error(r, 422, "bad \"%s\"", "thing");
-    } else if (strcmp(path, "/echo") == 0) {
-        size_t n;
-        const char *body = httpd_body(r, &n);
-
-        httpd_reply(r, 200, NULL, NULL, body, n);
-    } else if (strcmp(path, "/empty") == 0) {
-        httpd_reply(r, 204, NULL, NULL, NULL, 0);
-    } else {
-        show(r);
-    }
-}
-
-static int on_head(void *arg, struct httpd_req *r, size_t *max_body,
-                   const char **text)
-{
-    (void) arg;
-    if (strcmp(httpd_path(r), "/large") == 0)
-        *max_body = 4 << 20;
-    if (strcmp(httpd_path(r), "/forbidden") != 0)
-        return 0;
-    *text = "not you";
-    return 403;
-}
-
-static void on_reply(void *arg, const struct httpd_req *r, int status,
-                     size_t len)
-{
-    struct srv *s = arg;
-
-    (void) r;
-    (void) status;
-    (void) len;
-    atomic_fetch_add(&s->replies, 1);
-}
-
-static void *run(void *arg)
-{
-    loop_run(((struct srv *) arg)->loop);
-    return NULL;
-}
-
-static void stop_loop(void *arg)
-{
-    struct srv *s = arg;
-
-    atomic_store(&s->stopped, true);
-    loop_stop(s->loop);
-}
-
-static int start(void **state)
-{
-    struct srv *s = MEM_NEW(struct srv);
-
-    s->loop = loop_create(NULL);
-    s->big = mem_zalloc(BIG);
-    for (int i = 0; i < BIG; i++)
-        s->big[i] = (char) ('a' + i % 26);
-    s->cfg = (struct httpd_cfg) {
-        .max_head = 8192, .max_url = 2048, .max_headers = 20,
-        .max_body = 10000, .max_conns = 30, .max_conns_peer = 20,
-        .idle_ms = 1500, .head_ms = HEAD_MS, .body_ms = BODY_MS,
-        .write_ms = HEAD_MS, .handler = handler, .on_head = on_head,
-        .on_reply = on_reply, .arg = s,
-    };
-    s->h = httpd_create(s->loop, &s->cfg, NULL);
-    if (!s->h)
-        return -1;
-    pthread_create(&s->thread, NULL, run, s);
-    *state = s;
-    return 0;
-}
-
-static int finish(void **state)
-{
-    struct srv *s = *state;
-
-    if (!s->stopped)
-        loop_post(s->loop, stop_loop, s);
-    pthread_join(s->thread, NULL);
-    httpd_destroy(s->h);
-    if (s->held)
-        reply_held(s); /* replying after the end is harmless */
-    loop_destroy(s->loop);
-    free(s->big);
-    free(s);
-    return 0;
-}
-
-/* --- the client's side ---------------------------------------------------*/
-
-static int dial_from(const struct srv *s, const char *from)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    struct timeval t = {.tv_sec = 5};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-    inet_pton(AF_INET, from, &a.sin_addr);
-    bind(fd, (struct sockaddr *) &a, sizeof a);
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    a.sin_port = htons((uint16_t) httpd_port(s->h));
-    assert_int_equal(connect(fd, (struct sockaddr *) &a, sizeof a), 0);
-    return fd;
-}
-
-static int dial(const struct srv *s)
-{
-    return dial_from(s, "127.0.0.1");
-}
-
-static void put(int fd, const char *text, size_t n)
-{
-    while (n > 0) {
-        ssize_t k = send(fd, text, n, MSG_NOSIGNAL);
-
-        if (k < 0)
-            return; /* refused early: the answer tells */
-        text += k;
-        n -= (size_t) k;
-    }
-}
-
-static void puts_to(int fd, const char *text)
-{
-    put(fd, text, strlen(text));
-}
-
-/* Everything until the server closes; fails when it does not. */
-static char *read_to_end(int fd)
-{
-    size_t len = 0, cap = 65536;
-    char *all = malloc(cap);
-
-    for (;;) {
-        ssize_t n = recv(fd, all + len, cap - len - 1, 0);
-
-        if (n < 0 && errno == ECONNRESET)
-            n = 0;
-        if (n < 0)
-            fail_msg("no end of the stream: %s", strerror(errno));
-        if (n == 0)
-            break;
-        len += (size_t) n;
-        if (cap - len < 32768)
-            all = realloc(all, cap *= 2);
-    }
-    all[len] = '\0';
-    close(fd);
-    return all;
-}
-
-static char *talk(const struct srv *s, const char *request, size_t n)
-{
-    int fd = dial(s);
-
-    put(fd, request, n);
-    return read_to_end(fd);
-}
-
-static void expect(const struct srv *s, const char *request, size_t n,
-                   const char *what, const char *status)
-{
-    CLEANUP(mem_free) char *got = talk(s, request, n);
-    char want[32];
-
-    snprintf(want, sizeof want, "HTTP/1.1 %s ", status);
-    if (strncmp(got, want, strlen(want)) != 0)
-        fail_msg("%s: want %s, got: %.200s", what, status, got);
-    if (strcmp(status, "200") != 0 &&
-        (!strstr(got, "\r\nConnection: close\r\n") ||
-         !strstr(got, "\r\n\r\n{\"errors\":[\"")))
-        fail_msg("%s: not a proper refusal: %.400s", what, got);
-    if (strstr(got + 1, "HTTP/1.1 "))
-        fail_msg("%s: a second answer: %.600s", what, got);
-}
-
-static void expect_text(const struct srv *s, const char *request,
-                        const char *status)
-{
-    expect(s, request, strlen(request), request, status);
-}
-
-/* One answer from an open connection, head and body of Content-Length. */
-static char *read_one(int fd)
-{
-    size_t len = 0, want = 0;
-    char *all = mem_zalloc(BIG + 4096), *end, *cl;
-
-    while (want == 0 || len < want) {
-        ssize_t n = recv(fd, all + len, want ? want - len : 1, 0);
-
-        if (n <= 0)
-            fail_msg("answer ends early: %s", all);
-        len += (size_t) n;
-        if (!want && (end = strstr(all, "\r\n\r\n"))) {
-            cl = strstr(all, "Content-Length: ");
-            want = (size_t) (end + 4 - all) + (cl ? strtoul(cl + 16, NULL, 10)
-                                                  : 0);
-        }
-    }
-    return all;
-}
+#include "tests/unit/httpd_util.h"
 
 /* --- malformed requests --------------------------------------------------*/
-
-#define H "Host: x\r\n"
-#define C "Connection: close\r\n"
 
 static const struct {
     const char *what, *bytes;
@@ -418,7 +134,7 @@ static void malformed_requests_in_small_pieces(void **state)
 
     for (size_t i = 0; i < MEM_COUNT(bad); i++) {
         CLEANUP(mem_free) char *got = NULL;
-        int fd = dial(s), yes = 1;
+        int fd = srv_dial(s), yes = 1;
 
         setsockopt(fd, IPPROTO_TCP, 1 /* TCP_NODELAY */, &yes, sizeof yes);
         for (size_t k = 0; k < bad[i].n; k++)
@@ -573,7 +289,7 @@ static void head_and_204_have_no_body(void **state)
 static void keep_alive_follows_the_version(void **state)
 {
     struct srv *s = *state;
-    int fd = dial(s);
+    int fd = srv_dial(s);
 
     for (int i = 0; i < 3; i++) {
         CLEANUP(mem_free) char *got = NULL;
@@ -639,7 +355,7 @@ static void on_head_can_allow_more(void **state)
     struct srv *s = *state;
     size_t n = 3 << 20;
     char head[100];
-    int fd = dial(s);
+    int fd = srv_dial(s);
     CLEANUP(mem_free) char *got = NULL;
 
     snprintf(head, sizeof head, "PUT /large HTTP/1.1\r\n" H C
@@ -666,7 +382,7 @@ static void echoed_bodies_survive(void **state)
 static void a_client_may_wait_for_100(void **state)
 {
     struct srv *s = *state;
-    int fd = dial(s);
+    int fd = srv_dial(s);
     char line[26] = "";
     CLEANUP(mem_free) char *got = NULL;
 
@@ -683,7 +399,7 @@ static void large_replies_arrive_whole(void **state)
 {
     struct srv *s = *state;
     const char *paths[] = {"big", "own", "big"};
-    int fd = dial(s);
+    int fd = srv_dial(s);
 
     for (int i = 0; i < 3; i++) {
         CLEANUP(mem_free) char *got = NULL;
@@ -698,244 +414,9 @@ static void large_replies_arrive_whole(void **state)
     close(fd);
 }
 
-/* --- deadlines and absence -----------------------------------------------*/
-
-static void expect_408(const struct srv *s, const char *part)
-{
-    int64_t t = clock_mono_us();
-    int fd = dial(s);
-    CLEANUP(mem_free) char *got = NULL;
-
-    puts_to(fd, part);
-    got = read_to_end(fd);
-    t = clock_mono_us() - t;
-    assert_non_null(strstr(got, "HTTP/1.1 408 "));
-    assert_in_range(t, HEAD_MS * 1000 - 1000, 2000000);
-}
-
-static void slow_clients_are_ended(void **state)
-{
-    struct srv *s = *state;
-
-    expect_408(s, "GET / HTT");
-    expect_408(s, "GET / HTTP/1.1\r\n" H);
-    expect_408(s, "POST / HTTP/1.1\r\n" H "Content-Length: 9\r\n\r\nabc");
-    expect_408(s, "POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
-               "3\r\nab");
-}
-
-/* Trickling must not extend the deadline. */
-static void a_trickle_does_not_help(void **state)
-{
-    struct srv *s = *state;
-    int64_t t = clock_mono_us();
-    int fd = dial(s);
-    CLEANUP(mem_free) char *got = NULL;
-
-    puts_to(fd, "GET / HTTP/1.1\r\n" H "A: ");
-    for (int i = 0; i < 100; i++) {
-        struct pollfd p = {fd, POLLIN, 0};
-
-        put(fd, "b", 1);
-        if (poll(&p, 1, 20) > 0)
-            break;
-    }
-    got = read_to_end(fd);
-    assert_non_null(strstr(got, "HTTP/1.1 408 "));
-    assert_in_range(clock_mono_us() - t, 1, 1500000);
-}
-
-static void idle_connections_are_closed(void **state)
-{
-    struct srv *s = *state;
-    CLEANUP(mem_free) char *got = talk(s, "", 0);
-
-    assert_string_equal(got, "");
-}
-
-static void await(atomic_int *v, int want)
-{
-    for (int i = 0; i < 2000 && atomic_load(v) != want; i++)
-        usleep(1000);
-    assert_int_equal(atomic_load(v), want);
-}
-
-static unsigned conns_now(struct srv *s)
-{
-    return httpd_conns(s->h);
-}
-
-static void await_conns(struct srv *s, unsigned want)
-{
-    for (int i = 0; i < 3000 && conns_now(s) != want; i++)
-        usleep(1000);
-    assert_int_equal(conns_now(s), want);
-}
-
-static void a_client_that_never_reads_is_ended(void **state)
-{
-    struct srv *s = *state;
-    int fd = dial(s);
-
-    puts_to(fd, "GET /big HTTP/1.1\r\n" H "\r\nGET /big HTTP/1.1\r\n" H
-            "\r\n");
-    await(&s->handled, 1);
-    await_conns(s, 0);
-    assert_int_equal(s->handled, 1); /* the second was never begun */
-    close(fd);
-}
-
-static void a_client_that_leaves_is_noticed(void **state)
-{
-    struct srv *s = *state;
-    struct linger hard = {1, 0};
-    int fd = dial(s);
-
-    puts_to(fd, "GET /hold HTTP/1.1\r\n" H "\r\n");
-    await(&s->handled, 1);
-    close(fd);
-    await(&s->gone, 1);
-
-    fd = dial(s); /* and one that leaves with a reset */
-    puts_to(fd, "GET /hold HTTP/1.1\r\n" H "\r\n");
-    await(&s->handled, 2);
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
-    close(fd);
-    await(&s->gone, 2);
-    await_conns(s, 0);
-}
-
-/* A client that only closes its sending side still gets its answer. */
-static void a_half_closed_client_is_answered(void **state)
-{
-    struct srv *s = *state;
-    int fd = dial(s);
-    CLEANUP(mem_free) char *got = NULL;
-
-    puts_to(fd, "GET /hold HTTP/1.1\r\n" H "\r\nGET /x HTTP/1.1\r\n" H
-            "\r\n");
-    shutdown(fd, SHUT_WR);
-    got = read_to_end(fd);
-    assert_non_null(strstr(got, "late\n"));
-    assert_non_null(strstr(got, "GET|/x|||-"));
-    assert_int_equal(s->gone, 1);
-}
-
-/* --- limits on connections, and the end ----------------------------------*/
-
-static void connections_are_bounded(void **state)
-{
-    struct srv *s = *state;
-    int fds[30];
-
-    for (int i = 0; i < 20; i++)
-        fds[i] = dial(s);
-    await_conns(s, 20);
-    {
-        int fd = dial(s);
-        CLEANUP(mem_free) char *got = read_to_end(fd);
-
-        assert_non_null(strstr(got, "HTTP/1.1 503 "));
-        assert_non_null(strstr(got, "\r\nContent-Length: 36\r\n"));
-        assert_int_equal(strlen(strstr(got, "\r\n\r\n") + 4), 36);
-    }
-    for (int i = 20; i < 30; i++) /* another address has its own share */
-        fds[i] = dial_from(s, "127.0.0.2");
-    await_conns(s, 30);
-    {
-        int fd = dial_from(s, "127.0.0.3");
-        CLEANUP(mem_free) char *got = read_to_end(fd);
-
-        assert_non_null(strstr(got, "HTTP/1.1 503 "));
-    }
-    for (int i = 0; i < 30; i++)
-        close(fds[i]);
-    await_conns(s, 0);
-    expect_text(s, "GET / HTTP/1.1\r\n" H C "\r\n", "200");
-}
-
-static void begin_stop(void *arg)
-{
-    struct srv *s = arg;
-
-    httpd_stop(s->h, 400, stop_loop, s);
-}
-
-static void a_graceful_end_answers_what_has_arrived(void **state)
-{
-    struct srv *s = *state;
-    int idle = dial(s), busy = dial(s);
-    char c;
-    CLEANUP(mem_free) char *got = NULL;
-
-    await_conns(s, 2);
-    puts_to(busy, "GET /later HTTP/1.1\r\n" H "\r\n");
-    await(&s->handled, 1);
-    loop_post(s->loop, begin_stop, s);
-    assert_int_equal(recv(idle, &c, 1, 0), 0);
-    got = read_to_end(busy);
-    assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
-    assert_non_null(strstr(got, "late\n"));
-    pthread_join(s->thread, NULL);
-    assert_true(s->stopped);
-    close(idle);
-    pthread_create(&s->thread, NULL, run, s);
-    s->stopped = false;
-}
-
-static void a_graceful_end_has_a_deadline(void **state)
-{
-    struct srv *s = *state;
-    int busy = dial(s);
-    char c;
-
-    puts_to(busy, "GET /hold HTTP/1.1\r\n" H "\r\n");
-    await(&s->handled, 1);
-    loop_post(s->loop, begin_stop, s);
-    assert_int_equal(recv(busy, &c, 1, 0), 0);
-    pthread_join(s->thread, NULL);
-    assert_int_equal(s->gone, 1);
-    close(busy);
-    pthread_create(&s->thread, NULL, run, s);
-    s->stopped = false;
-}
-
-static void a_request_outlives_the_server(void **state)
-{
-    struct srv *s = *state;
-    int fd = dial(s);
-
-    puts_to(fd, "GET /hold HTTP/1.1\r\n" H "\r\n");
-    await(&s->handled, 1);
-    loop_post(s->loop, stop_loop, s);
-    pthread_join(s->thread, NULL);
-    httpd_on_gone(s->held, NULL, NULL);
-    httpd_destroy(s->h); /* finish() replies afterwards */
-    s->h = NULL;
-    close(fd);
-    pthread_create(&s->thread, NULL, run, s);
-    s->stopped = false;
-}
-
-static void a_taken_port_is_an_error(void **state)
-{
-    struct srv *s = *state;
-    struct httpd_cfg cfg = s->cfg;
-    struct loop *l = loop_create(NULL);
-    struct err err;
-
-    cfg.port = httpd_port(s->h);
-    assert_null(httpd_create(l, &cfg, &err));
-    assert_non_null(strstr(err.text, "127.0.0.1 port"));
-    cfg.address = "localhost";
-    assert_null(httpd_create(l, &cfg, &err));
-    assert_int_equal(err.class, ERR_CONFIG);
-    loop_destroy(l);
-}
-
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, finish)
+#define T(f) cmocka_unit_test_setup_teardown(f, srv_start, srv_finish)
     const struct CMUnitTest tests[] = {
         T(malformed_requests_are_refused),
         T(malformed_requests_in_small_pieces),
@@ -951,17 +432,6 @@ int main(void)
         T(echoed_bodies_survive),
         T(a_client_may_wait_for_100),
         T(large_replies_arrive_whole),
-        T(slow_clients_are_ended),
-        T(a_trickle_does_not_help),
-        T(idle_connections_are_closed),
-        T(a_client_that_never_reads_is_ended),
-        T(a_client_that_leaves_is_noticed),
-        T(a_half_closed_client_is_answered),
-        T(connections_are_bounded),
-        T(a_graceful_end_answers_what_has_arrived),
-        T(a_graceful_end_has_a_deadline),
-        T(a_request_outlives_the_server),
-        T(a_taken_port_is_an_error),
     };
 
     return cmocka_run_group_tests_name("httpd", tests, NULL, NULL);
