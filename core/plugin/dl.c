@@ -29,6 +29,8 @@
 #include <link.h>
 #include <ltdl.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -93,13 +95,15 @@ static int ltdl_failed(struct err *err, const char *what)
 static int init(struct err *err)
 {
     static bool ready;
+    lt_dlvtable *stock;
 
     if (ready)
         return 0;
     if (lt_dlinit() != 0)
         return ltdl_failed(err, "lt_dlinit");
-    if (!lt_dlloader_remove("lt_dlopen"))
+    if (!(stock = lt_dlloader_remove("lt_dlopen")))
         return ltdl_failed(err, "cannot remove libltdl's own loader");
+    free(stock); /* as lt_dlexit does: it was allocated for the list */
     if (lt_dlloader_add(&loader) != 0)
         return ltdl_failed(err, "cannot add our loader to libltdl");
     ready = true;

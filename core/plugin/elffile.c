@@ -146,8 +146,8 @@ static bool is_exported(const ElfW(Sym) *s)
            (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-/* Older linkers and crt files export these on their own. */
-static bool is_linkers(const char *name)
+/* Older linkers, crt files and sanitizers export these on their own. */
+static bool is_tools(const char *name)
 {
     static const char *const names[] = {
         "_init", "_fini", "__bss_start", "_edata", "_end",
@@ -156,7 +156,7 @@ static bool is_linkers(const char *name)
     for (size_t i = 0; i < MEM_COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return false;
+    return strncmp(name, "__odr_asan.", 11) == 0;
 }
 
 static int find_symbol(const struct elffile *f, const char *name,
@@ -176,7 +176,7 @@ static int find_symbol(const struct elffile *f, const char *name,
         if (strcmp(this, name) == 0) {
             *ret = s;
             found = true;
-        } else if (!is_linkers(this)) {
+        } else if (!is_tools(this)) {
             return err_set(err, ERR_CONFIG,
                            "it exports '%.100s'; a driver exports nothing "
                            "but %s", this, name);

@@ -34,11 +34,11 @@
 
 enum { LOG_MAX = 1024, PRICES_MAX = 100000, JSON_MAX = 16 << 20 };
 
-static struct logger *fallback;
+static struct logger *fallback; /* atomic */
 
 void hosttab_set_log(struct logger *log)
 {
-    fallback = log;
+    __atomic_store_n(&fallback, log, __ATOMIC_RELEASE);
 }
 
 /* --- always allowed ------------------------------------------------------ */
@@ -67,7 +67,8 @@ static void host_log(struct cdc_op *op, uint32_t level, const char *fmt, ...)
                   c->origin->backend, "Driver", c->origin->driver, "Call",
                   call_label(c->kind), NULL);
     else
-        log_event(fallback, level_of(level), text, NULL);
+        log_event(__atomic_load_n(&fallback, __ATOMIC_ACQUIRE),
+                  level_of(level), text, NULL);
     call_unref(c);
 }
 

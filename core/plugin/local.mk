@@ -17,7 +17,8 @@ core_plugin_libplugin_a_SOURCES = \
 	core/plugin/process.c core/plugin/process.h \
 	core/plugin/record.c core/plugin/record.h \
 	core/plugin/registry.c core/plugin/registry.h \
-	core/plugin/schema.c core/plugin/schema.h
+	core/plugin/schema.c core/plugin/schema.h \
+	core/plugin/trust.c core/plugin/trust.h
 
 UNIT_TESTS += tests/unit/test_iset tests/unit/test_registry
 

@@ -37,6 +37,7 @@
 #include "core/base/err.h"
 #include "core/base/mem.h"
 #include "core/plugin/call.h"
+#include "core/plugin/trust.h"
 
 enum { OUTPUT_DEFAULT = 1 << 20, OUTPUT_MAX = 16 << 20, CHUNK = 16384 };
 enum { ENDED, OUT_OF_TIME };
@@ -289,6 +290,11 @@ static int check(const struct cdc_process *p,
                        "run_process: argv[0] is no absolute path");
     if (p->input_len && !p->input)
         return err_set(err, ERR_INTERNAL, "run_process: input is NULL");
+    if (trust_check(p->argv[0], err)) {
+        if (err)
+            err->class = ERR_CONFIG;
+        return -1;
+    }
     return 0;
 }
 

@@ -4,9 +4,7 @@
  * The steps from a name to a usable driver, each of which may refuse:
  *
  *   1. name -> `<dir>/NAME.so`, an absolute path, no symbolic link itself;
- *   2. who could have written it: the file and every folder above it, as
- *      spelled and as resolved, belong to root or us and are writable by
- *      nobody else (then nobody can exchange the file between two steps);
+ *   2. who could have written it (trust.h);
  *   3. the file, read and not run: exports, descriptor prefix (elffile.h);
  *   4. a child opens it (preflight.h);
  *   5. we open it, check the prefix once more, copy the descriptor.
@@ -36,6 +34,7 @@
 #include "core/plugin/elffile.h"
 #include "core/plugin/hosttab.h"
 #include "core/plugin/preflight.h"
+#include "core/plugin/trust.h"
 
 #ifndef DRIVERDIR
 #error "DRIVERDIR is the folder where drivers are installed"
@@ -52,7 +51,6 @@ struct entry {
 
 struct registry {
     char *dir;
-    bool trust_build_tree;
     int preflight_ms;
     VEC(struct entry *) entries;
 };
@@ -63,10 +61,10 @@ struct registry *registry_create(const struct registry_options *options)
 
     r->dir = mem_strdup(options->dir && options->dir[0] ? options->dir
                                                         : DRIVERDIR);
-    r->trust_build_tree = options->trust_build_tree;
     r->preflight_ms =
         options->preflight_ms > 0 ? options->preflight_ms : PREFLIGHT_MS;
     hosttab_set_log(options->log);
+    trust_set_build_tree(options->trust_build_tree);
     return r;
 }
 
@@ -88,49 +86,6 @@ void registry_destroy(struct registry *r)
     VEC_FINI(&r->entries);
     free(r->dir);
     free(r);
-}
-
-/* --- step 2: who could have written it ----------------------------------- */
-
-static int check_owner(const char *path, const struct stat *st,
-                       struct err *err)
-{
-    if (st->st_uid != 0 && st->st_uid != geteuid())
-        return err_set(err, ERR_CONFIG,
-                       "%s is owned by uid %u, neither root nor us", path,
-                       (unsigned)st->st_uid);
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return err_set(err, ERR_CONFIG,
-                       "%s can be written by others (mode %04o)", path,
-                       (unsigned)st->st_mode & 07777);
-    return 0;
-}
-
-/* The path and each folder above it. */
-static int check_chain(const char *path, struct err *err)
-{
-    CLEANUP(mem_free) char *part = mem_strdup(path);
-    struct stat st;
-    char *slash;
-
-    for (;;) {
-        if (stat(part, &st))
-            return err_set_errno(err, errno, "%s", part);
-        if (check_owner(part, &st, err))
-            return -1;
-        if (strcmp(part, "/") == 0)
-            return 0;
-        slash = strrchr(part, '/');
-        slash[slash == part] = '\0';
-    }
-}
-
-static int check_writers(const struct registry *r, const char *path,
-                         const char *resolved, struct err *err)
-{
-    if (r->trust_build_tree)
-        return 0;
-    return check_chain(path, err) || check_chain(resolved, err) ? -1 : 0;
 }
 
 /* --- step 3 -------------------------------------------------------------- */
@@ -188,7 +143,7 @@ static const struct driver *load(struct registry *r, const char *path,
     const char *base = strrchr(resolved, '/') + 1;
     struct entry *e;
 
-    if (check_writers(r, path, resolved, err) || check_file(resolved, err) ||
+    if (trust_check(path, err) || check_file(resolved, err) ||
         preflight_run(resolved, r->preflight_ms, err))
         return NULL;
     stem = mem_strndup(base, strlen(base) - 3);

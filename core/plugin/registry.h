@@ -7,7 +7,7 @@
  *
  * `NAME` is the file `<dir>/NAME.so`. Before any of it runs: the file and the
  * folders above it must belong to root or to us and be writable by nobody
- * else, the ELF file must export `cdc_driver_entry` and nothing more, and the
+ * else (trust.h), the ELF file must export `cdc_driver_entry` and nothing more, and the
  * descriptor in it must suit this host. Then a child process opens it
  * (preflight.h), and only if that went well do we.
  *
@@ -27,7 +27,8 @@ struct registry_options {
     struct logger *log;       /* what drivers log outside of any call; it must
                                * outlive the registry; may be NULL */
     const char *dir;          /* absolute; NULL = the installed one */
-    bool trust_build_tree;    /* tests only: no check of owner and mode */
+    bool trust_build_tree;    /* tests only: no check of owner and mode, of
+                               * drivers and of the programs they start */
     int preflight_ms;         /* time limit of the child; 0 = 10 s */
 };
 

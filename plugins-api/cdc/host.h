@@ -166,8 +166,10 @@ struct cdc_host {
      * Run a program to its end in a process group of its own, without any
      * open descriptor of the host's. 0: it ended, *result says how; a result
      * is valid until the callback returns. -1, with fail() already called:
-     * CONFIG when it could not be started; OUTCOME_UNKNOWN when the deadline
-     * or a cancellation came first, and the process group was killed.
+     * CONFIG when it could not be started, or when the program or a folder
+     * above it can be written by others than root and the user that the host
+     * runs as; OUTCOME_UNKNOWN when the deadline or a cancellation came
+     * first, and the process group was killed.
      * A driver never forks by itself.
      */
     int32_t (*run_process)(struct cdc_op *op,

@@ -78,6 +78,7 @@ struct cdc_set {
     struct vm vms[MAX];
     int made;
     pthread_mutex_t lock;
+    int late; /* threads that have yet to emit; atomic */
 };
 
 static int inside, overlap; /* atomic */
@@ -203,7 +204,7 @@ static int32_t emit(const struct cdc_set *set, struct cdc_op *op,
 }
 
 struct late {
-    const struct cdc_set *set;
+    struct cdc_set *set;
     struct cdc_op *op;
     struct vm vm;
 };
@@ -216,11 +217,12 @@ static void *emit_late(void *arg)
     emit(l->set, l->op, &l->vm, M_none, CDC_STATE_RUNNING);
     fail(l->set, l->op, CDC_CLASS_QUOTA, "too late");
     l->set->host->log(l->op, CDC_LOG_WARNING, "late words");
+    __atomic_sub_fetch(&l->set->late, 1, __ATOMIC_SEQ_CST);
     free(l);
     return NULL;
 }
 
-static void start_late(const struct cdc_set *set, struct cdc_op *op,
+static void start_late(struct cdc_set *set, struct cdc_op *op,
                        const struct vm *vm)
 {
     struct late *l = calloc(1, sizeof *l);
@@ -229,6 +231,7 @@ static void start_late(const struct cdc_set *set, struct cdc_op *op,
     l->set = set;
     l->op = op;
     l->vm = *vm;
+    __atomic_add_fetch(&set->late, 1, __ATOMIC_SEQ_CST);
     if (pthread_create(&thread, NULL, emit_late, l) == 0)
         pthread_detach(thread);
 }
@@ -261,6 +264,8 @@ static int32_t set_open(const struct cdc_host *host, struct cdc_op *op,
 
 static void set_close(struct cdc_set *set)
 {
+    while (__atomic_load_n(&set->late, __ATOMIC_SEQ_CST) > 0)
+        usleep(1000);
     pthread_mutex_destroy(&set->lock);
     free(set);
 }

@@ -78,7 +78,8 @@ static void test_bad(void **state)
         {"wrong_name", "it calls itself 'somebody_else'"},
         {"extra_export", "it exports 'EVP_DigestInit'"},
         {"no_entry", "it exports"},
-        {"ctor_crash", "ended the process with signal 11"},
+        /* A sanitizer turns the signal into an exit code. */
+        {"ctor_crash", "opening it ended the process with"},
         {"ctor_exit", "ended the process with exit code 0"},
         {"undefined_function", "a_function_that_nobody_has"},
     };
