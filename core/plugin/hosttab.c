@@ -53,6 +53,7 @@ static enum log_level level_of(uint32_t level)
     }
 }
 
+CDC_PRINTF(3, 4)
 static void host_log(struct cdc_op *op, uint32_t level, const char *fmt, ...)
 {
     struct call *c = call_find(op);
@@ -91,6 +92,7 @@ static void flatten(char *s)
             *s = ' ';
 }
 
+CDC_PRINTF(7, 8)
 static int32_t host_fail(struct cdc_op *op, uint32_t error_class,
                          uint32_t scope, int64_t retry_after_ms,
                          const char *code, const char *request_id,
