@@ -20,6 +20,11 @@ core_sim_libsim_a_SOURCES = \
 	core/sim/vm_cmd.c core/sim/vm_proc.c core/sim/vm_watch.c \
 	core/sim/world.c core/sim/world.h
 
-UNIT_TESTS += tests/unit/test_sim_world
-tests_unit_test_sim_world_SOURCES = tests/unit/test_sim_world.c
+UNIT_TESTS += tests/unit/test_sim_world tests/unit/test_sim_rules
+tests_unit_sim_script = tests/unit/sim_script.c tests/unit/sim_script.h
+tests_unit_test_sim_world_SOURCES = \
+	tests/unit/test_sim_world.c $(tests_unit_sim_script)
 tests_unit_test_sim_world_LDADD = $(SIM_LIBS) $(TEST_LIBS)
+tests_unit_test_sim_rules_SOURCES = \
+	tests/unit/test_sim_rules.c $(tests_unit_sim_script)
+tests_unit_test_sim_rules_LDADD = $(SIM_LIBS) $(TEST_LIBS)

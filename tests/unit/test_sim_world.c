@@ -15,38 +15,12 @@
 
 #include "core/base/text.h"
 #include "core/sim/api.h"
-#include "core/sim/check.h"
 #include "core/sim/cloud.h"
 #include "core/sim/journal.h"
 #include "core/sim/net.h"
-#include "core/sim/op.h"
 #include "core/sim/vm.h"
 #include "core/sim/world.h"
-
-static int set_up(void **state)
-{
-    struct sim *w = sim_create(7);
-
-    sim_cloud_create(w, "default");
-    w->fail_quiet = true;
-    *state = w;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    sim_destroy(*state);
-    return 0;
-}
-
-static void run_for(struct sim *w, int64_t us)
-{
-    int64_t end = w->now_us + us;
-
-    while (sim_next_us(w) <= end)
-        sim_step(w);
-    w->now_us = end;
-}
+#include "tests/unit/sim_script.h"
 
 /* --- events --------------------------------------------------------------- */
 
@@ -95,42 +69,6 @@ static void test_streams_are_independent(void **state)
 }
 
 /* --- ports ---------------------------------------------------------------- */
-
-struct seen {
-    struct sim *w;
-    int calls;
-    uint64_t turn;
-    struct op_result r;
-    struct api_ctr_result ctr;
-    char text[4096];
-    struct exec_session *session;
-    int broken;
-};
-
-static void on_ctr(void *arg, const struct api_ctr_result *r)
-{
-    struct seen *s = arg;
-
-    s->calls++;
-    s->turn = s->w->turns;
-    s->r = r->r;
-    s->ctr = *r;
-}
-
-static void on_plain(void *arg, const struct op_result *r)
-{
-    struct seen *s = arg;
-
-    s->calls++;
-    s->r = *r;
-}
-
-static struct sim_ctr *submit(struct sim *w, int64_t run_us)
-{
-    struct sim_job job = {.run_us = run_us};
-
-    return sim_api_submit(w->api, &job);
-}
 
 static void test_completion_has_a_turn_of_its_own(void **state)
 {
@@ -226,137 +164,6 @@ static void test_crash_drops_callbacks_and_a_journal_suffix(void **state)
 
 /* --- a script that runs one container ----------------------------------------
  */
-
-static void on_created(void *arg, const struct cloud_create_result *r)
-{
-    struct seen *s = arg;
-
-    s->calls++;
-    s->r = r->r;
-    if (r->n > 0)
-        text_copy(s->text, r->v[0].id, sizeof s->text);
-}
-
-static struct sim_vm *make_vm(struct sim *w, const char *token)
-{
-    struct cloud_port *p = &w->clouds[0]->port;
-    struct journal_rec rec = {.kind = JOURNAL_CREATE, .count = 1};
-    struct cloud_create_req req = {
-        .token = token,
-        .count = 1,
-        .type_name = "small",
-        .provider_type = "s1",
-        .placement = "",
-        .vcpus = 2,
-        .ram = INT64_C(4) << 30,
-        .deadline_ms = 10000,
-    };
-    struct seen s = {.w = w};
-
-    p->open(p, 1000, on_plain, &s);
-    text_copy(rec.key, token, sizeof rec.key);
-    text_copy(rec.backend, "default", sizeof rec.backend);
-    w->journal->port.append(&w->journal->port, &rec, 1, on_plain, &s);
-    run_for(w, SIM_S);
-    p->create(p, &req, on_created, &s);
-    p->create(p, &req, on_created, &s);
-    run_for(w, 60 * (int64_t) SIM_S);
-    assert_int_equal(s.calls, 4);
-    assert_int_equal(s.r.outcome, OP_DONE);
-    assert_int_equal(w->clouds[0]->vms.n, 1);
-    return w->clouds[0]->vms.v[0];
-}
-
-static void on_connected(void *arg, const struct exec_connect_result *r)
-{
-    struct seen *s = arg;
-    struct exec_port *x = &s->w->net->port;
-
-    s->r = r->r;
-    s->session = r->session;
-    if (r->session)
-        x->approve(x, r->session, r->host_key, NULL);
-}
-
-static void on_broken(void *arg, const struct err *why)
-{
-    struct seen *s = arg;
-
-    (void) why;
-    s->broken++;
-}
-
-static void on_exec(void *arg, const struct exec_result *r)
-{
-    struct seen *s = arg;
-
-    s->calls++;
-    s->r = r->r;
-    text_copy(s->text, r->out, sizeof s->text);
-}
-
-static void on_line(void *arg, const char *line, size_t n)
-{
-    struct seen *s = arg;
-
-    assert_int_equal(strlen(line), n);
-    strncat(s->text, strstr(line, ":\"") + 2, 3);
-}
-
-static void log_in(struct sim *w, const struct sim_vm *vm, struct seen *s)
-{
-    struct exec_port *x = &w->net->port;
-    struct exec_target t = {.label = vm->id,
-                            .address = vm->address,
-                            .port = 22,
-                            .user = "root",
-                            .deadline_ms = 5000};
-
-    x->connect(x, &t, on_connected, on_broken, s);
-    run_for(w, SIM_S);
-}
-
-static void run_command(struct sim *w, struct seen *s, const char *command,
-                        const char *input)
-{
-    struct exec_port *x = &w->net->port;
-    struct exec_req req = {.command = command,
-                           .input = input,
-                           .input_len = input ? strlen(input) : 0,
-                           .deadline_ms = 5000};
-
-    x->exec(x, s->session, &req, on_exec, s);
-}
-
-static void on_attempt(void *arg, const struct api_attempt_result *r)
-{
-    struct seen *s = arg;
-
-    s->r = r->r;
-    snprintf(s->text, sizeof s->text,
-             "{\"Env\":{\"ARVADOS_API_TOKEN\":\"%s\"}}", r->api_token);
-}
-
-static void start(struct sim *w, struct sim_ctr *c, const struct sim_vm *vm,
-                  struct seen *s)
-{
-    struct journal_rec rec = {.kind = JOURNAL_START};
-    char command[128];
-    struct seen a = {.w = w};
-
-    w->api->port.lock(&w->api->port, c->rec.uuid, 1000, on_ctr, &a);
-    run_for(w, SIM_S);
-    w->api->port.attempt(&w->api->port, c->rec.uuid, 1000, on_attempt, &a);
-    run_for(w, SIM_S);
-    snprintf(rec.key, sizeof rec.key, "%s/%d", c->rec.uuid,
-             (int) c->rec.attempt);
-    text_copy(rec.instance, vm->id, sizeof rec.instance);
-    w->journal->port.append(&w->journal->port, &rec, 1, on_plain, s);
-    run_for(w, SIM_S);
-    snprintf(command, sizeof command, "crunch-run --detach --stdin-config '%s'",
-             c->rec.uuid);
-    run_command(w, s, command, a.text);
-}
 
 static void test_a_container_runs(void **state)
 {
@@ -483,7 +290,7 @@ static void test_a_dead_vm_ends_its_payload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f) cmocka_unit_test_setup_teardown(f, script_set_up, script_tear_down)
         T(test_events_run_by_time_then_sequence),
         T(test_streams_are_independent),
         T(test_completion_has_a_turn_of_its_own),
