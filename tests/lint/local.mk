@@ -11,4 +11,5 @@ LINT_TESTS += \
 	tests/lint/words.sh
 
 LONG_TESTS += tests/lint/sanitize.sh
+EXTRA_DIST += tests/lint/lsan.supp tests/lint/tsan.supp
 CLEAN_DIRS += sanitize

@@ -25,6 +25,7 @@ struct world {
     struct loop_timer *t;
     struct loop_pool *pool;
     atomic_int entered;
+    atomic_int returned; /* the last that hang() does with a world */
     atomic_bool release;
 };
 
@@ -290,6 +291,7 @@ static void hang(void *arg)
     atomic_fetch_add(&w->entered, 1);
     while (!atomic_load(&w->release))
         usleep(500);
+    atomic_fetch_add(&w->returned, 1);
 }
 
 static void hang_done(void *arg) { mark(arg, 'h'); }
@@ -349,6 +351,8 @@ static void destroy_does_not_wait_for_the_stuck(void **state)
     loop_pool_replace_stuck(p);
     loop_pool_destroy(p);
     atomic_store(&w->release, true);
+    while (atomic_load(&w->returned) < 1)
+        usleep(200);
     usleep(5000); /* lets the thread free the pool, for leak checkers */
     assert_string_equal(w->trace, "");
 }

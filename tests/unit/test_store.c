@@ -210,15 +210,16 @@ static void a_job_fails_alone_in_its_group(void **state)
     struct grouped g[20];
     useconds_t wait = 20000; /* the others gather behind this one */
     int left = MEM_COUNT(g) + 1, n = 0;
-    struct store_call first = {.job = {.run = store_call_run,
-                                       .done = store_call_done},
-                               .fn = block, .arg = &wait, .w = w,
-                               .left = &left};
+    const struct store_call model = {.job = {.run = store_call_run,
+                                             .done = store_call_done},
+                                     .fn = block, .arg = &wait, .w = w,
+                                     .left = &left};
+    struct store_call first = model;
     struct store_stats stats;
 
     assert_int_equal(store_submit(w->st, &first.job, STORE_WRITE, NULL), 0);
     for (size_t i = 0; i < MEM_COUNT(g); i++) {
-        g[i] = (struct grouped){.call = first, .fails = i % 3 == 0};
+        g[i] = (struct grouped){.call = model, .fails = i % 3 == 0};
         snprintf(g[i].uuid, sizeof g[i].uuid, "g%zu", i);
         g[i].call.fn = insert_or_fail;
         g[i].call.arg = &g[i];
