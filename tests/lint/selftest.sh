@@ -166,5 +166,62 @@ exports_is()
     exports_is red 'can be unloaded'
 }
 
+# docs reads pages in the tree and asks programs in the build tree.
+docs_tree()
+{
+    clean_tree
+    rm -rf "$build"
+    mkdir -p "$tree/doc" "$build/doc" "$build/core/conf" "$build/core/ctl"
+    printf '%s\n' '.TH CRUNCHCTL 1' '.SH NAME' 'crunchctl \- a program' \
+        '.SH OPTIONS' '.TP' '.B \-\-json' 'Print JSON.' \
+        >"$tree/doc/crunchctl.1"
+    printf '%s\n' '.TH CRUNCH 5' '.SH NAME' 'crunch \- a file' '.SH KEYS' \
+        '.TP' '.B First\-Key' 'Its text.' '.TP' '.B Second' 'Its text.' \
+        >"$build/doc/crunch-dispatch-cloud.yml.5"
+    program "$build/core/ctl/crunchctl" 'usage: crunchctl [--json]'
+    program "$build/core/conf/settings_doc" 'First-Key' 'Second'
+}
+
+program()
+{
+    file=$1
+    shift
+    printf '%s\n' '#!/bin/sh' "printf '%s\\n' $(printf "'%s' " "$@")" >"$file"
+    chmod +x "$file"
+}
+
+# docs_is GREEN-OR-RED WHAT
+docs_is()
+{
+    total=$((total + 1))
+    result=red
+    if "$lint/docs.sh" "$tree" "$build" >"$work/log" 2>&1; then
+        result=green
+    fi
+    if [ $result != "$1" ]; then
+        echo "docs is $result for: $2"
+        cat "$work/log"
+        bad=$((bad + 1))
+    fi
+}
+
+docs_tree
+docs_is green 'complete pages'
+docs_tree
+program "$build/core/ctl/crunchctl" 'usage: crunchctl [--json] [--jso]'
+docs_is red 'an option without a line'
+docs_tree
+rm "$tree/doc/crunchctl.1"
+docs_is red 'a program without a page'
+docs_tree
+program "$build/core/conf/settings_doc" First-Key Second Third
+docs_is red 'a setting without a line'
+docs_tree
+sed -i '/Its text/d' "$build/doc/crunch-dispatch-cloud.yml.5"
+docs_is red 'a setting without a text'
+docs_tree
+sed -i '/NAME/d' "$tree/doc/crunchctl.1"
+docs_is red 'a page without a name'
+
 echo "$total cases, $bad wrong"
 [ $bad = 0 ]
