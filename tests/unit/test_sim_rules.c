@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -370,8 +371,7 @@ static void test_kill(void **state)
     run_for(w, SIM_S);
     assert_int_equal(c->live, 1);
     sim_api_user_cancel(w->api, c);
-    memcpy(command, "crunch-run --kill 15 ", 22);
-    strcat(command, c->rec.uuid);
+    snprintf(command, sizeof command, "crunch-run --kill 15 %s", c->rec.uuid);
     run_command(w, &s, command, NULL);
     run_for(w, 2 * SIM_S);
     assert_int_equal(s.n, 1);
