@@ -16,3 +16,16 @@ $(SETTINGS_PAGE): core/conf/settings_doc$(EXEEXT) \
 	$(AM_V_GEN){ cat $(srcdir)/$(SETTINGS_PAGE).head && \
 	  core/conf/settings_doc$(EXEEXT) man && \
 	  cat $(srcdir)/$(SETTINGS_PAGE).tail; } > $@.tmp && mv $@.tmp $@
+
+# crunchctl(1): its frame around what the verb table prints.
+CTL_PAGE = doc/crunchctl.1
+nodist_man_MANS += $(CTL_PAGE)
+CLEANFILES += $(CTL_PAGE)
+EXTRA_DIST += $(CTL_PAGE).head $(CTL_PAGE).tail
+
+$(CTL_PAGE): crunchctl$(EXEEXT) \
+	$(srcdir)/$(CTL_PAGE).head $(srcdir)/$(CTL_PAGE).tail
+	@$(MKDIR_P) doc
+	$(AM_V_GEN){ cat $(srcdir)/$(CTL_PAGE).head && \
+	  ./crunchctl$(EXEEXT) --man-verbs && \
+	  cat $(srcdir)/$(CTL_PAGE).tail; } > $@.tmp && mv $@.tmp $@
