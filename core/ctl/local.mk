@@ -16,3 +16,9 @@ crunchctl_SOURCES = \
 	core/ctl/verbs.c core/ctl/verbs.h \
 	core/ctl/waiter.c core/ctl/waiter.h
 crunchctl_LDADD = $(IO_LIBS)
+
+UNIT_TESTS += tests/unit/test_ctl
+tests_unit_test_ctl_SOURCES = tests/unit/test_ctl.c \
+	core/ctl/client.c core/ctl/cred.c core/ctl/record.c core/ctl/spec.c \
+	core/ctl/table.c core/ctl/verbs.c
+tests_unit_test_ctl_LDADD = $(IO_LIBS) $(TEST_LIBS)
