@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# runner: the program crunch-run.
+# runner: the program crunch-run. All but main() is a library, for its tests.
 
-noinst_HEADERS += core/runner/node.h
+noinst_LIBRARIES += core/runner/librunner.a
+core_runner_librunner_a_SOURCES = \
+	core/runner/cli.c \
+	core/runner/cli.h \
+	core/runner/host.c \
+	core/runner/host.h \
+	core/runner/lockfile.c \
+	core/runner/lockfile.h \
+	core/runner/node.c \
+	core/runner/node.h \
+	core/runner/watch.c
