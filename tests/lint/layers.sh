@@ -30,6 +30,11 @@ plugins-api
 drivers      plugins-api drivers/common
 tests        *
 '
+
+# Single files that may know one room more than their own room may.
+exceptions='
+core/io/realports.c    port
+'
 programs='dispatcher apiserver agent runner localvm ctl'
 
 # Prefix of a third-party header, and where it may be included. An entry with
@@ -53,7 +58,8 @@ cmocka.h
 find core drivers plugins-api tests -name '*.[ch]' ! -path '*/example/*' \
     2>/dev/null | sort |
     xargs grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
-    awk -v edges="$edges" -v programs="$programs" -v third="$third_party" '
+    awk -v edges="$edges" -v exceptions="$exceptions" \
+        -v programs="$programs" -v third="$third_party" '
 function room_of(path,   part) {
     split(path, part, "/")
     if (part[1] == "core")
@@ -81,7 +87,7 @@ function check_ours(   to) {
     to = room_of(name)
     if (to == "plugins-api")
         wrong("is written <cdc/...>")
-    else if (!may(from, to))
+    else if (!may(from, to) && !allowed[file, to])
         wrong(from " must not know " to)
 }
 function check_system(   i, n, where, ok, any) {
@@ -112,6 +118,10 @@ BEGIN {
                 allowed[head[h], cell[c]] = 1
         }
     }
+    n = split(exceptions, rows, "\n")
+    for (i = 1; i <= n; i++)
+        if (split(rows[i], cell, " ") == 2)
+            allowed[cell[1], cell[2]] = 1
     n = split(third, rows, "\n")
     for (i = 1; i <= n; i++) {
         if (split(rows[i], cell, " ") == 0)
