@@ -32,7 +32,16 @@ struct err;
     X(AFTER_LOCK,        "API server: after a lock, before the reply")        \
     X(AFTER_ATTEMPT_ROW, "API server: after an attempt row, before reply")    \
     X(LIST_EMPTY,        "a driver list returns an empty complete answer")    \
-    X(COMMIT_SLOW,       "API server: in the group commit")
+    X(COMMIT_SLOW,       "API server: in the group commit")                   \
+    X(LOCALVM_NEW,       "cdc-local-vm: before a VM's intent is visible")     \
+    X(LOCALVM_INTENT,    "cdc-local-vm: after a VM's intent is durable")      \
+    X(LOCALVM_GROUPED,   "cdc-local-vm: after a VM's control groups exist")   \
+    X(LOCALVM_CLONED,    "cdc-local-vm: after the first process exists")      \
+    X(LOCALVM_RECORDED,  "cdc-local-vm: after its identity is durable")       \
+    X(LOCALVM_RELEASED,  "cdc-local-vm: after it was let go")                 \
+    X(LOCALVM_DYING,     "cdc-local-vm: after a destroy is durable")          \
+    X(LOCALVM_KILLED,    "cdc-local-vm: after a VM's processes are dead")     \
+    X(LOCALVM_UNGROUPED, "cdc-local-vm: after its control groups are gone")
 
 enum fault_point {
 #define X(name, where) FAULT_##name,

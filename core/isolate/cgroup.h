@@ -116,6 +116,13 @@ int cgroup_child(const struct cgroup *parent, const char *name,
 int cgroup_create(const struct cgroup *parent, const char *name,
                   struct cgroup *ret, struct err *why, struct err *err);
 
+/* The same, but the v2 tree gets a bare group: no controller is enabled above
+ * it, and *ret has none. Processes can be moved there out of a group that
+ * must be empty before it can enable controllers. */
+int cgroup_create_bare(const struct cgroup *parent, const char *name,
+                       struct cgroup *ret, struct err *why,
+                       struct err *err);
+
 /* True when the group exists in at least one tree. */
 bool cgroup_exists(const struct cgroup *cg);
 
@@ -125,6 +132,10 @@ bool cgroup_exists(const struct cgroup *cg);
  * -1/ERR_TIMEOUT names the first directory that stayed.
  */
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *err);
+
+/* Remove the group itself where it has no members and nothing below it; once,
+ * silently. For groups that are shared with others. */
+void cgroup_remove_if_empty(const struct cgroup *cg);
 
 /* --- limits -------------------------------------------------------------- */
 

@@ -80,9 +80,9 @@ static bool is_limiting(int tree)
     return tree == CGROUP_MEMORY || tree == CGROUP_CPU || tree == CGROUP_PIDS;
 }
 
-/* One step: `cg` names the groups to be made, `parent` those above. */
-static void make_level(const struct cgroup *parent, struct cgroup *cg,
-                       struct err *why)
+/* Controllers of the v2 tree that the children of `parent` do not get. */
+static void enable_all(const struct cgroup *parent, struct cgroup *cg,
+                       bool bare, struct err *why)
 {
     struct err err;
     int t;
@@ -90,11 +90,23 @@ static void make_level(const struct cgroup *parent, struct cgroup *cg,
     for (t = 0; t < CGROUP_TREE_COUNT; t++) {
         if (!cg->dir[t][0] || !(cg->v2 & 1U << t) || !is_limiting(t))
             continue;
-        if (enable(parent, t, &err) < 0) {
+        if (bare) {
+            drop(cg, t);
+        } else if (enable(parent, t, &err) < 0) {
             note(why, &err);
             drop(cg, t);
         }
     }
+}
+
+/* One step: `cg` names the groups to be made, `parent` those above. */
+static void make_level(const struct cgroup *parent, struct cgroup *cg,
+                       bool bare, struct err *why)
+{
+    struct err err;
+    int t;
+
+    enable_all(parent, cg, bare, why);
     for (t = 0; t < CGROUP_TREE_COUNT; t++) {
         if (!cg->dir[t][0] || mkdir(cg->dir[t], 0755) == 0 || errno == EEXIST)
             continue;
@@ -104,7 +116,7 @@ static void make_level(const struct cgroup *parent, struct cgroup *cg,
     }
 }
 
-int cgroup_create(const struct cgroup *parent, const char *name,
+static int create(const struct cgroup *parent, const char *name, bool bare,
                   struct cgroup *ret, struct err *why, struct err *err)
 {
     CLEANUP(mem_free) char *copy = mem_strdup(name);
@@ -117,11 +129,23 @@ int cgroup_create(const struct cgroup *parent, const char *name,
     while ((part = strsep(&rest, "/"))) {
         if (cgroup_child(&above, part, &cg, err) < 0)
             return -1;
-        make_level(&above, &cg, why);
+        make_level(&above, &cg, bare, why);
         above = cg;
     }
     *ret = cg;
     return 0;
+}
+
+int cgroup_create(const struct cgroup *parent, const char *name,
+                  struct cgroup *ret, struct err *why, struct err *err)
+{
+    return create(parent, name, false, ret, why, err);
+}
+
+int cgroup_create_bare(const struct cgroup *parent, const char *name,
+                       struct cgroup *ret, struct err *why, struct err *err)
+{
+    return create(parent, name, true, ret, why, err);
 }
 
 /* --- limits -------------------------------------------------------------- */
@@ -308,4 +332,13 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *err)
             remove_tree(cg->dir[t], deadline, rc ? NULL : err) < 0)
             rc = -1;
     return rc;
+}
+
+void cgroup_remove_if_empty(const struct cgroup *cg)
+{
+    int t;
+
+    for (t = 0; t < CGROUP_TREE_COUNT; t++)
+        if (cg->dir[t][0])
+            rmdir(cg->dir[t]);
 }

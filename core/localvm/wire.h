@@ -13,14 +13,14 @@
  * the log, one a line. DIR is absolute; it is made (0700) when missing. Any
  * number of calls may run at once, on one DIR or on several.
  *
- * probe    in   {} or {"cgroup_parent"}
+ * probe    in   {}
  *          out  {"degraded": bool, "reason": str,
  *                "cgroup": {"version": 0|1|2, "limits": ["memory","cpu","pids"]}}
  *               degraded: VMs cannot be made here (reason says what was
  *               refused); create then gives one VM of plain processes.
  *               limits: those that can be put in force here.
  *
- * create   in   {"token": str,            [A-Za-z0-9_-]{1,64}
+ * create   in   {"token": str,            [A-Za-z0-9_-]{1,60}
  *                "member": int,           0..99; default 0
  *                "set_id": str,           [A-Za-z0-9._-]{1,64}
  *                "type": {"name": str, "provider_type": str,
@@ -92,18 +92,27 @@
 
 struct buf;
 struct err;
+struct jsn;
+struct jsn_w;
 
 enum {
     WIRE_INPUT_MAX = 1 << 20,
     WIRE_TAGS_MAX = 64,
+    WIRE_TAG_KEY_MAX = 127,
+    WIRE_TAG_VALUE_MAX = 511,
     WIRE_SHARED_MAX = 16,
-    WIRE_ID_SIZE = 25,      /* "lvm-" + 20 + NUL */
-    WIRE_WORD_SIZE = 65,    /* token, set id */
-    WIRE_NAME_SIZE = 256,   /* other names */
-    WIRE_PATH_SIZE = 512,
-    WIRE_COMMAND_MAX = 64 * 1024,
-    WIRE_KEY_MAX = 16 * 1024
+    WIRE_ID_SIZE = 25,       /* "lvm-" + 20 + NUL */
+    WIRE_TOKEN_MAX = 60,     /* the name is the VM's host name too */
+    WIRE_SET_MAX = 64,
+    WIRE_NAME_MAX = 255,     /* of types, placements, images */
+    WIRE_PATH_MAX = 255,
+    WIRE_COMMAND_MAX = 64 << 10,
+    WIRE_KEY_MAX = 16 << 10,
+    WIRE_MEMBER_MAX = 99,
+    WIRE_WAIT_MAX = 60000
 };
+
+#define WIRE_CGROUP_PARENT "cdc"
 
 struct wire_tag {
     char *key;
@@ -111,7 +120,7 @@ struct wire_tag {
 };
 
 struct wire_tags {
-    struct wire_tag *v; /* at most WIRE_TAGS_MAX, sorted by key */
+    struct wire_tag *v; /* at most WIRE_TAGS_MAX */
     size_t n;
 };
 
@@ -135,35 +144,33 @@ enum wire_state {
 
 const char *wire_state_label(enum wire_state state);
 
-/* Parse and check the request of create. ERR_INVALID or ERR_CONFIG. */
-int wire_parse_spec(const char *text, size_t n, struct wire_spec *ret,
-                    struct err *err);
-/* The same shape, for the state directory. */
-void wire_print_spec(const struct wire_spec *spec, struct buf *out);
+/* Check and take over the request of create. ERR_INVALID names the member.
+ * On failure nothing is left to free. */
+int wire_read_spec(const struct jsn *j, struct wire_spec *ret,
+                   struct err *err);
+/* The same shape under a key: for the state directory. */
+void wire_write_spec(struct jsn_w *w, const char *key,
+                     const struct wire_spec *spec);
 void wire_spec_fini(struct wire_spec *spec);
 
-/* {"id", "tags", "set_id", "filter"}: whichever the command needs. */
-struct wire_query {
-    char id[WIRE_ID_SIZE];         /* "" = absent or not the form of an id */
-    char set_id[WIRE_WORD_SIZE];   /* "" = any */
-    char cgroup_parent[WIRE_PATH_SIZE];
-    struct wire_tags tags;         /* of "tags" or "filter" */
-    bool has_id;
-};
-
-int wire_parse_query(const char *text, size_t n, struct wire_query *ret,
-                     struct err *err);
-void wire_query_fini(struct wire_query *q);
-
-int wire_parse_tags(const char *text, size_t n, struct wire_tags *ret,
-                    struct err *err);
-void wire_print_tags(const struct wire_tags *tags, struct buf *out);
+/* The object {str: str} at key; absent = none. */
+int wire_read_tags(const struct jsn *j, const char *key,
+                   struct wire_tags *ret, struct err *err);
+void wire_write_tags(struct jsn_w *w, const char *key,
+                     const struct wire_tags *tags);
 void wire_tags_fini(struct wire_tags *tags);
 /* Does `tags` hold every one of `filter`, with the same value? */
 bool wire_tags_match(const struct wire_tags *tags,
                      const struct wire_tags *filter);
 
-/* {"error": {...}} */
-void wire_print_error(const struct err *err, struct buf *out);
+/* The form of an id; says nothing about its existence. */
+bool wire_is_id(const char *s);
+
+/* An error object under a key. */
+void wire_write_error(struct jsn_w *w, const char *key,
+                      const struct err *err);
+/* CGROUP_LIMIT_* bits as an array of names, and back. */
+void wire_write_limits(struct jsn_w *w, const char *key, uint32_t limits);
+uint32_t wire_read_limits(const struct jsn *j, const char *key);
 
 #endif
