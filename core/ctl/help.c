@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Printing the verb table: for people (--help) and as roff for crunchctl(1),
- * which is made at build time by the hidden option --man-verbs.
+ * which is made at build time by the hidden option --man-verbs. Nothing here
+ * knows a single verb: what is not in the table is not in the help.
  */
 #include "core/ctl/help.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crunchctl list and show: requests with their containers. A list reads one
- * page of requests and, in one more call, the containers of that page.
+ * page of requests and, in one more call, the containers of that page. Both
+ * verbs only read.
  */
 #include <stdio.h>
 #include <stdlib.h>
