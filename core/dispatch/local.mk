@@ -4,12 +4,66 @@
 
 noinst_LIBRARIES += core/dispatch/libdispatch.a
 core_dispatch_libdispatch_a_SOURCES = \
-	core/dispatch/choose.c core/dispatch/choose.h \
+	core/dispatch/admin.c \
+	core/dispatch/boot.c \
+	core/dispatch/choose.c \
+	core/dispatch/choose.h \
+	core/dispatch/core.h \
+	core/dispatch/cqueue.c \
+	core/dispatch/cqueue.h \
+	core/dispatch/cqueue_impl.h \
+	core/dispatch/creates.c \
+	core/dispatch/creates.h \
+	core/dispatch/deadline.c \
+	core/dispatch/deadline.h \
+	core/dispatch/dispatch.c \
 	core/dispatch/dispatch.h \
-	core/dispatch/guard.c core/dispatch/guard.h \
-	core/dispatch/holdoff.c core/dispatch/holdoff.h \
-	core/dispatch/hostkey.c core/dispatch/hostkey.h \
-	core/dispatch/plan.c core/dispatch/plan.h \
-	core/dispatch/probe.c core/dispatch/probe.h \
-	core/dispatch/runner_cmd.c core/dispatch/runner_cmd.h \
-	core/dispatch/worker_fsm.c core/dispatch/worker_fsm.h
+	core/dispatch/explain.c \
+	core/dispatch/explain_vm.c \
+	core/dispatch/feed.c \
+	core/dispatch/gate.c \
+	core/dispatch/gate.h \
+	core/dispatch/guard.c \
+	core/dispatch/guard.h \
+	core/dispatch/holdoff.c \
+	core/dispatch/holdoff.h \
+	core/dispatch/hostkey.c \
+	core/dispatch/hostkey.h \
+	core/dispatch/jr.c \
+	core/dispatch/jr.h \
+	core/dispatch/kill.c \
+	core/dispatch/lists.c \
+	core/dispatch/lists.h \
+	core/dispatch/order.c \
+	core/dispatch/plan.c \
+	core/dispatch/plan.h \
+	core/dispatch/poll.c \
+	core/dispatch/pool.c \
+	core/dispatch/pool.h \
+	core/dispatch/probe.c \
+	core/dispatch/probe.h \
+	core/dispatch/qent.c \
+	core/dispatch/qent.h \
+	core/dispatch/reconcile.c \
+	core/dispatch/reconcile.h \
+	core/dispatch/reread.c \
+	core/dispatch/run.c \
+	core/dispatch/run.h \
+	core/dispatch/runner_cmd.c \
+	core/dispatch/runner_cmd.h \
+	core/dispatch/sched.c \
+	core/dispatch/sched.h \
+	core/dispatch/session.c \
+	core/dispatch/shape.c \
+	core/dispatch/starts.c \
+	core/dispatch/starts.h \
+	core/dispatch/stats.c \
+	core/dispatch/stats.h \
+	core/dispatch/tags.c \
+	core/dispatch/tags.h \
+	core/dispatch/verdict.c \
+	core/dispatch/watch.c \
+	core/dispatch/worker.c \
+	core/dispatch/worker.h \
+	core/dispatch/worker_fsm.c \
+	core/dispatch/worker_fsm.h
