@@ -16,6 +16,7 @@ core_io_libio_a_SOURCES = \
 	core/io/httpd_req.c \
 	core/io/loop.c core/io/loop.h \
 	core/io/loop_pool.c \
+	core/io/proc.c core/io/proc.h \
 	core/io/realports.c core/io/realports.h \
 	core/io/wire.c core/io/wire.h
 
@@ -43,3 +44,7 @@ tests_unit_test_url_LDADD = $(IO_LIBS) $(TEST_LIBS)
 UNIT_TESTS += tests/unit/test_realports
 tests_unit_test_realports_SOURCES = tests/unit/test_realports.c
 tests_unit_test_realports_LDADD = $(IO_LIBS) $(TEST_LIBS)
+
+UNIT_TESTS += tests/unit/test_proc
+tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
+tests_unit_test_proc_LDADD = $(IO_LIBS) $(TEST_LIBS)
