@@ -187,7 +187,10 @@ int client_fetch(struct client *c, const char *path, int64_t offset,
                  struct buf *out, struct err *err)
 {
     char range[64];
+    struct err local;
 
+    if (!err)
+        err = &local;
     snprintf(range, sizeof range, "Range: bytes=%lld-", (long long) offset);
     if (exchange(c, CLIENT_API, "GET", path, NULL, offset ? range : NULL,
                  err) < 0)

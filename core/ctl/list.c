@@ -72,14 +72,11 @@ static const struct jsn *find(const struct jsn *list, const char *uuid)
     return NULL;
 }
 
-static void put_row(struct table *t, const struct jsn *request,
-                    const struct jsn *container)
+static void put_state(struct table *t, const struct jsn *request,
+                      const struct jsn *container)
 {
-    int64_t code, priority = 0;
-    double cost = 0;
+    int64_t code;
 
-    jsn_opt_i64(request, "priority", &priority, NULL);
-    jsn_opt_f64(request, "cumulative_cost", &cost, NULL);
     table_cell(t, record_str(request, "uuid"));
     table_cell(t, record_str(request, "name"));
     table_cell(t, container ? record_str(container, "state")
@@ -88,27 +85,93 @@ static void put_row(struct table *t, const struct jsn *request,
         table_printf(t, "%lld", (long long) code);
     else
         table_cell(t, "");
+}
+
+static void put_cost(struct table *t, const struct jsn *request)
+{
+    double cost = 0;
+
+    jsn_opt_f64(request, "cumulative_cost", &cost, NULL);
+    table_printf(t, "%.6f", cost);
+}
+
+static void put_row(struct table *t, const struct jsn *request,
+                    const struct jsn *container)
+{
+    int64_t priority = 0;
+
+    jsn_opt_i64(request, "priority", &priority, NULL);
+    put_state(t, request, container);
     table_printf(t, "%lld", (long long) priority);
     table_printf(t, "%.19s", record_str(request, "created_at"));
-    table_printf(t, "%.6f", cost);
+    put_cost(t, request);
+}
+
+/* The host name of the machine: the second word of the second line of the
+ * runner's node-info.txt. Empty when it is not there (yet). */
+static void put_node(struct ctl *ctl, struct table *t, const char *request)
+{
+    CLEANUP(mem_free) char *path =
+        record_path("/arvados/v1/container_requests/", request,
+                    "/log/node-info.txt");
+    CLEANUP(buf_fini) struct buf b;
+    const char *p;
+
+    buf_init(&b, 1 << 20);
+    if (client_fetch(ctl->client, path, 0, &b, NULL) < 0)
+        buf_reset(&b);
+    p = strchr(b.data, '\n');
+    p = p ? strchr(p, ' ') : NULL;
+    if (p)
+        table_printf(t, "%.*s", (int) strcspn(p + 1, " \n"), p + 1);
+    else
+        table_cell(t, "");
+}
+
+/* Seconds between two times of a record; empty when one is missing. */
+static void put_span(struct table *t, int64_t from, int64_t to)
+{
+    if (from && to)
+        table_printf(t, "%.2f s", (double) (to - from) / 1e6);
+    else
+        table_cell(t, "");
+}
+
+static void put_long_row(struct ctl *ctl, struct table *t,
+                         const struct jsn *request,
+                         const struct jsn *container)
+{
+    int64_t started = record_time(container, "started_at");
+
+    put_state(t, request, container);
+    put_node(ctl, t, record_str(request, "uuid"));
+    put_span(t, record_time(container, "created_at"), started);
+    put_span(t, started, record_time(container, "finished_at"));
+    put_cost(t, request);
 }
 
 static void print_table(struct ctl *ctl, const struct jsn *requests)
 {
-    struct table *t = table_create("UUID|NAME|STATE|>EXIT|>PRIO|CREATED|"
-                                   ">COST");
+    bool wide = ctl_has(ctl, "long");
+    struct table *t = table_create(
+        wide ? "UUID|NAME|STATE|>EXIT|NODE|>WAIT|>RUN|>COST"
+             : "UUID|NAME|STATE|>EXIT|>PRIO|CREATED|>COST");
     CLEANUP(buf_fini) struct buf out;
     struct jsn *containers = NULL;
 
     buf_init(&out, LIST_OUT_MAX);
     for (size_t i = 0; i < jsn_count(requests); i++) {
-        const struct jsn *r = jsn_at(requests, i);
+        const struct jsn *r = jsn_at(requests, i), *c;
 
         if (i % LIST_BATCH == 0) {
             jsn_free(containers);
             containers = get_containers(ctl, requests, i);
         }
-        put_row(t, r, find(containers, record_str(r, "container_uuid")));
+        c = find(containers, record_str(r, "container_uuid"));
+        if (wide)
+            put_long_row(ctl, t, r, c);
+        else
+            put_row(t, r, c);
     }
     jsn_free(containers);
     table_print(t, 0, &out);
@@ -146,86 +209,5 @@ int verb_list(struct ctl *ctl)
         print_json_lines(jsn_get(list, "items"));
     else
         print_table(ctl, jsn_get(list, "items"));
-    return CTL_OK;
-}
-
-/* --- show ---------------------------------------------------------------------- */
-
-/* One member of a record, whatever its type, on a line. */
-static void put_member(const struct jsn *j, const char *key)
-{
-    CLEANUP(buf_fini) struct buf b, safe;
-    const struct jsn *v = jsn_get(j, key);
-
-    if (!v)
-        return;
-    buf_init(&b, 64 << 10);
-    buf_init(&safe, 512 << 10);
-    if (jsn_type(v) == JSN_STRING)
-        buf_puts(&b, record_str(j, key));
-    else
-        jsn_print(v, false, &b);
-    text_quote_terminal(&safe, b.data, b.len);
-    printf("  %-22s %s\n", key, safe.data);
-}
-
-static void put_members(const char *title, const struct jsn *j,
-                        const char *const *keys)
-{
-    if (!j)
-        return;
-    puts(title);
-    for (; *keys; keys++)
-        put_member(j, *keys);
-}
-
-static void show(const struct record *r)
-{
-    static const char *const request[] = {
-        "uuid", "name", "state", "priority", "created_at", "container_uuid",
-        "container_count", "container_count_max", "cumulative_cost",
-        "log_uuid", "output_uuid", NULL
-    };
-    static const char *const container[] = {
-        "uuid", "state", "exit_code", "runtime_status", "command", "cwd",
-        "container_image", "environment", "mounts", "runtime_constraints",
-        "scheduling_parameters", "priority", "lock_count", "attempt",
-        "started_at", "finished_at", "cost", "log", "output", NULL
-    };
-
-    put_members("request", r->request, request);
-    put_members("container", r->container, container);
-}
-
-static void show_json(const struct record *r)
-{
-    CLEANUP(buf_fini) struct buf b;
-    struct jsn_w w;
-
-    buf_init(&b, LIST_OUT_MAX);
-    jsn_w_init(&w, &b);
-    jsn_w_obj(&w, NULL);
-    jsn_w_value(&w, "request", r->request);
-    jsn_w_value(&w, "container", r->container);
-    jsn_w_end_obj(&w);
-    puts(b.data);
-}
-
-int verb_show(struct ctl *ctl)
-{
-    struct record r;
-    struct err err;
-
-    if (ctl->n_args != 1)
-        return ctl_usage(ctl, "one uuid wanted");
-    if (!ctl_client(ctl))
-        return CTL_USAGE;
-    if (record_get(ctl->client, ctl->args[0], &r, &err) < 0)
-        return ctl_fail_err(&err);
-    if (ctl->json)
-        show_json(&r);
-    else
-        show(&r);
-    record_fini(&r);
     return CTL_OK;
 }

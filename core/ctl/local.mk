@@ -11,7 +11,7 @@ crunchctl_SOURCES = \
 	core/ctl/list.c core/ctl/logcopy.h core/ctl/logs.c core/ctl/main.c \
 	core/ctl/output.c \
 	core/ctl/record.c core/ctl/record.h \
-	core/ctl/spec.c core/ctl/spec.h core/ctl/submit.c \
+	core/ctl/show.c core/ctl/spec.c core/ctl/spec.h core/ctl/submit.c \
 	core/ctl/table.c core/ctl/table.h core/ctl/top.c \
 	core/ctl/verbs.c core/ctl/verbs.h \
 	core/ctl/waiter.c core/ctl/waiter.h

@@ -60,7 +60,8 @@ enum {
 
 #define OPTS_LIST(X)                                                          \
     X(state, 0, "STATE", "only requests whose container is in it")            \
-    X(limit, 0, "N", "at most so many, newest first (default 50)")
+    X(limit, 0, "N", "at most so many, newest first (default 50)")            \
+    X(long, 'l', "", "where it ran, how long it waited and ran")
 
 #define OPTS_WAIT(X)                                                          \
     X(timeout, 0, "DURATION", "give up waiting after this time (exit code 6)")

@@ -1,3 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # system: the real programs together.
+EXTRA_DIST += tests/system/cluster.py
+SYSTEM_TESTS += tests/system/t_200.py tests/system/t_faults.py \
+	tests/system/t_kill9.py
