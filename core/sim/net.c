@@ -529,6 +529,7 @@ struct sim_net *sim_net_create(struct sim *w)
     n->w = w;
     n->latency_lo_us = 2 * SIM_MS;
     n->latency_hi_us = 40 * SIM_MS;
+    n->login_user = "root";
     n->runner_command = "crunch-run";
     n->secret_tag = "CDCInstanceSecret";
     sim_rng_init(&n->rng, w->seed, "net");

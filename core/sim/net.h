@@ -45,6 +45,7 @@ struct sim_net {
     size_t runner_size;
     const char *runner_hash;
     const char *runner_command; /* present without being deployed; or NULL */
+    const char *login_user;     /* of machines made from now on */
     const char *boot_probe;
     const char *secret_tag; /* key of the tag with the instance secret */
 };

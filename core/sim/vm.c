@@ -125,7 +125,7 @@ struct sim_machine *sim_machine_create(struct sim_net *n, struct sim_vm *vm,
                       : boot_us + sim_rng_range(&m->rng, 0, 5 * SIM_S);
     m->contact_us = n->w->now_us;
     m->next_pid = 100;
-    text_copy(m->user, "root", sizeof m->user);
+    text_copy(m->user, n->login_user, sizeof m->user);
     snprintf(m->host_key, sizeof m->host_key, "ssh-ed25519 AAAA%s", vm->id);
     VEC_PUSH(&n->machines, m);
     return m;

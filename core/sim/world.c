@@ -148,6 +148,9 @@ bool sim_step(struct sim *w)
     e = w->heap.v[0];
     heap_remove(w, e);
     assert(e->at_us >= w->now_us);
+    w->crowd = e->at_us > w->now_us ? 0 : w->crowd + 1;
+    if (w->crowd > SIM_CROWD)
+        sim_fail(w, "time stands still: %d turns at one moment", SIM_CROWD);
     w->now_us = e->at_us;
     w->turns++;
     fn = e->fn;

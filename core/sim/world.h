@@ -38,6 +38,7 @@ enum {
     SIM_RING = 40, /* trace lines kept for a failure report */
     SIM_LINE = 256,
     SIM_CLOUDS = 4,
+    SIM_CROWD = 10000, /* turns in the same microsecond: a busy loop */
 };
 
 typedef void sim_fn(void *arg);
@@ -55,6 +56,7 @@ struct sim {
     int64_t wall_base_us; /* wall clock = base + now */
     uint64_t next_seq;
     uint64_t turns; /* events executed */
+    unsigned crowd; /* ... in this microsecond */
     VEC(struct sim_event *) heap;
 
     /* The dispatcher's incarnation. Callbacks to an earlier one are dropped.

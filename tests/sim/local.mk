@@ -1,3 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # sim: scenarios, checkers and planted bugs for the simulator.
+
+tests_sim_rig = tests/sim/rig.c tests/sim/rig.h
+
+TEST_HELPERS += tests/sim/test_sim_scenarios
+tests_sim_test_sim_scenarios_SOURCES = \
+	tests/sim/test_sim_scenarios.c $(tests_sim_rig)
+tests_sim_test_sim_scenarios_LDADD = core/sim/libsim.a $(DISPATCH_LIBS) \
+	$(TEST_LIBS)
+
+TEST_HELPERS += tests/sim/sim_run
+tests_sim_sim_run_SOURCES = tests/sim/sim_run.c $(tests_sim_rig)
+tests_sim_sim_run_LDADD = core/sim/libsim.a $(DISPATCH_LIBS)

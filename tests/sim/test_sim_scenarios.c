@@ -1,0 +1,849 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named scenarios: the real core/dispatch in a world where one thing goes
+ * wrong. Each test runs under a few seeds, because latencies decide races.
+ * The checkers of core/sim are on all the time; what is asserted here comes on
+ * top.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/sim/vm_impl.h"
+#include "tests/sim/rig.h"
+
+enum { SEEDS = 4, MINUTE = 60 };
+
+static const int64_t long_time = 3600 * (int64_t) SIM_S;
+
+#define EACH_SEED(r)                                                           \
+    for (uint64_t seed_ = 1; seed_ <= SEEDS; seed_++)                          \
+        for (struct rig *r = rig_create(seed_); r; rig_end(&r))
+
+/* Every test ends like this: quiet, nothing left, no invariant violated. */
+static void rig_end(struct rig **r)
+{
+    rig_finish(*r, long_time);
+    if ((*r)->w->failure)
+        fail_msg("an invariant is violated");
+    rig_destroy(*r);
+    *r = NULL;
+}
+
+static void run_s(struct rig *r, int64_t s)
+{
+    rig_run(r, s * SIM_S, NULL);
+}
+
+static bool one_live(struct rig *r)
+{
+    for (size_t i = 0; i < r->w->api->ctrs.n; i++)
+        if (r->w->api->ctrs.v[i]->live > 0)
+            return true;
+    return false;
+}
+
+static void run_until_live(struct rig *r)
+{
+    assert_true(rig_run(r, long_time, one_live));
+}
+
+static void assert_complete(const struct sim_ctr *c)
+{
+    assert_int_equal(c->rec.state, CTR_COMPLETE);
+    assert_int_equal(c->payload_starts, 1);
+}
+
+/* --- the walk of one container -----------------------------------------------
+ */
+
+static void test_one_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(c->rec.lock_count, 1);
+        assert_int_equal(c->rec.attempt, 1);
+        assert_int_equal(r->cloud->made, 1);
+        assert_string_equal(r->cloud->vms.v[0]->type, "small");
+    }
+}
+
+static void test_many_containers(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        rig_start(r);
+        for (int i = 0; i < 40; i++)
+            rig_submit(r, i % 4 + 1, i % 7 * 10);
+        rig_run(r, long_time, rig_all_final);
+        for (int i = 0; i < 40; i++)
+            assert_complete(r->w->api->ctrs.v[i]);
+        assert_int_equal(r->w->api->unlocks, 0);
+    }
+}
+
+static void test_instance_is_used_again(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        rig_start(r);
+        for (int i = 0; i < 4; i++) {
+            struct sim_ctr *c = rig_submit(r, 1, 5);
+
+            rig_run(r, long_time, rig_all_final);
+            assert_complete(c);
+        }
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* --- the dispatcher dies
+ * -------------------------------------------------------- */
+
+/* A run in which every point is passed: a runner dies early (requeue), one
+ * instance dies (cancel, retry). */
+static void eventful(struct rig *r)
+{
+    struct sim_ctr *long_one = rig_submit(r, 2, 200);
+
+    sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_EARLY, 1, 3);
+    rig_start(r);
+    for (int i = 0; i < 4; i++)
+        rig_submit(r, 1, 20 + i);
+    for (int i = 0; i < 600 && long_one->live == 0; i++)
+        run_s(r, 1);
+    for (size_t i = 0; i < long_one->starts.n; i++)
+        if (long_one->starts.v[i].state == SIM_START_RUNS)
+            sim_vm_die(long_one->starts.v[i].machine->vm);
+    rig_run(r, long_time, rig_all_final);
+}
+
+static void test_crash_at_every_point(void **state)
+{
+    (void) state;
+    for (unsigned p = 0; p < SIM_POINT_COUNT; p++)
+        EACH_SEED(r)
+        {
+            sim_point_arm(r->w, (enum sim_point) p, seed_ % 2 + 1);
+            eventful(r);
+            if (seed_ % 2 == 0 && r->crashes != 1)
+                fail_msg("point %s was not passed", sim_point_label(p));
+            for (size_t i = 0; i < r->w->api->ctrs.n; i++)
+                assert_complete(sim_api_last(r->w->api->ctrs.v[i]));
+        }
+}
+
+static void test_restarts_cost_no_attempt(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c;
+
+        r->cloud->quota_until_us = 600 * (int64_t) SIM_S;
+        rig_start(r);
+        c = rig_submit(r, 1, 10);
+        for (int i = 0; i < 5; i++) {
+            run_s(r, MINUTE);
+            if (r->d)
+                rig_crash(r);
+        }
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(c->rec.lock_count, 1);
+    }
+}
+
+static void test_running_containers_are_adopted(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 300), *d = rig_submit(r, 4, 300);
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, MINUTE);
+        rig_crash(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_complete(d);
+        assert_int_equal(r->cloud->made, 2);
+        assert_int_equal(c->rec.lock_count, 1);
+    }
+}
+
+static void on_stopped(void *arg)
+{
+    *(bool *) arg = true;
+}
+
+static void test_stop_leaves_work_alone(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 300);
+        bool stopped = false;
+
+        rig_start(r);
+        run_until_live(r);
+        dispatch_stop(r->d, on_stopped, &stopped);
+        assert_false(stopped);
+        r->reasons_off = true;
+        run_s(r, MINUTE);
+        assert_true(stopped);
+        assert_int_equal(c->live, 1);
+        rig_crash(r);
+        r->reasons_off = false;
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+    }
+}
+
+/* --- runners
+ * --------------------------------------------------------------------- */
+
+static void test_requeue_after_early_crash(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 20);
+
+        sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_EARLY, 1, 0);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(c->rec.attempt, 2);
+    }
+}
+
+static void test_crash_between_running_and_payload(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 20);
+
+        sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_EARLY, 1, 1);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_int_equal(c->payload_starts, 0);
+        assert_complete(sim_api_last(c));
+    }
+}
+
+static void test_crash_under_the_payload(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 60);
+
+        sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_LATE, 1, 0);
+        sim_fault_force(r->w, SIM_FAULT_STALE_LONG, seed_ % 2, 0);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_complete(sim_api_last(c));
+    }
+}
+
+static void test_broken_node_is_drained(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 200);
+
+        rig_start(r);
+        run_until_live(r);
+        sim_machine_break(r->cloud->vms.v[0]->machine);
+        run_s(r, 30);
+        struct sim_ctr *next = rig_submit(r, 1, 10);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_complete(next);
+        assert_int_equal(r->cloud->made, 2);
+    }
+}
+
+/* --- silence
+ * ---------------------------------------------------------------------- */
+
+static void test_late_start_of_an_accepted_command(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        sim_fault_force(r->w, SIM_FAULT_START_LATE, 1, 0);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(sim_api_last(c));
+        assert_int_equal(r->w->faults[SIM_FAULT_START_LATE].count, 1);
+        rig_run(r, 300 * (int64_t) SIM_S, NULL);
+    }
+}
+
+/* The machine freezes with the start command in its hands, for longer than
+ * TimeoutProbe; it thaws after the container was released. */
+static void test_frozen_start_thaws_after_release(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        r->cloud->stop_lo_us = r->cloud->stop_hi_us = 300 * (int64_t) SIM_S;
+        rig_start(r);
+        while (c->starts.n == 0 && !r->w->failure)
+            rig_run(r, SIM_MS, NULL);
+        sim_machine_hang(c->starts.v[0].machine, 200 * (int64_t) SIM_S);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(sim_api_last(c));
+        assert_true(r->cloud->made >= 2);
+    }
+}
+
+static void test_short_hang_changes_nothing(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 300);
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 20);
+        sim_machine_hang(r->cloud->vms.v[0]->machine, 70 * (int64_t) SIM_S);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+static void test_long_hang_loses_the_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 900);
+        struct sim_ctr *other = rig_submit(r, 8, 700);
+
+        rig_start(r);
+        while ((c->live == 0 || other->live == 0) && !r->w->failure)
+            run_s(r, 1);
+        run_s(r, 20);
+        sim_machine_hang(c->starts.v[0].machine, 400 * (int64_t) SIM_S);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_complete(sim_api_last(c));
+        assert_complete(other);
+    }
+}
+
+static void test_cut_off_instance(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 100);
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 20);
+        sim_machine_cut(r->cloud->vms.v[0]->machine, 1000 * (int64_t) SIM_S);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(sim_api_last(c));
+    }
+}
+
+static void test_broken_sessions_and_streams(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 200);
+
+        rig_start(r);
+        run_until_live(r);
+        for (int i = 0; i < 6; i++) {
+            struct sim_machine *m = r->cloud->vms.v[0]->machine;
+
+            run_s(r, 15);
+            if (i % 2)
+                sim_net_break_all(r->w->net, m, "connection reset");
+            else
+                sim_watch_close_all(m);
+        }
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* --- the cloud
+ * ---------------------------------------------------------------------- */
+
+static void test_one_wrong_empty_list(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 300), *d = rig_submit(r, 4, 300);
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 5 * MINUTE / 2);
+        sim_fault_force(r->w, SIM_FAULT_LIST_EMPTY, 1, 0);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(r->w->faults[SIM_FAULT_LIST_EMPTY].count, 1);
+        assert_complete(c);
+        assert_complete(d);
+        assert_int_equal(r->cloud->made, 2);
+    }
+}
+
+static void test_instance_dies_under_its_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 300), *d = rig_submit(r, 4, 300);
+
+        rig_start(r);
+        while ((c->live == 0 || d->live == 0) && !r->w->failure)
+            run_s(r, 1);
+        run_s(r, 20);
+        sim_vm_die(c->starts.v[0].machine->vm);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_complete(sim_api_last(c));
+        assert_complete(d);
+    }
+}
+
+static void test_quota_costs_no_attempt(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        r->cloud->quota = 1;
+        rig_start(r);
+        for (int i = 0; i < 5; i++)
+            rig_submit(r, 2, 40);
+        rig_run(r, long_time, rig_all_final);
+        for (int i = 0; i < 5; i++) {
+            assert_complete(r->w->api->ctrs.v[i]);
+            assert_int_equal(r->w->api->ctrs.v[i]->rec.lock_count, 1);
+        }
+        assert_int_equal(r->w->api->unlocks, 0);
+    }
+}
+
+static void test_capacity_comes_back(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 2, 20), *d = rig_submit(r, 4, 20);
+
+        sim_cloud_limit_type(r->cloud, "small", 0);
+        rig_start(r);
+        run_s(r, 6 * MINUTE);
+        assert_int_equal(c->final_us, 0);
+        assert_complete(d);
+        sim_cloud_limit_type(r->cloud, "small", 5);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(c->rec.lock_count, 1);
+    }
+}
+
+static void test_rate_limit_is_kept(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        r->cloud->create_gap_us = 15 * SIM_S;
+        rig_start(r);
+        for (int i = 0; i < 5; i++)
+            rig_submit(r, 8, 100);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(r->w->api->unlocks, 0);
+        /* Refusals are obeyed, not hammered. */
+        assert_true(r->cloud->creates < 40);
+    }
+}
+
+/* One container needs one instance, whatever became of the create's reply. */
+static void one_instance(enum sim_fault f)
+{
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        sim_fault_force(r->w, f, 1, 0);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(r->w->faults[f].count, 1);
+        assert_complete(c);
+        assert_int_equal(c->rec.lock_count, 1);
+        rig_run(r, 300 * (int64_t) SIM_S, NULL);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+static void test_create_without_reply(void **state)
+{
+    (void) state;
+    one_instance(SIM_FAULT_CREATE_NO_REPLY);
+}
+
+static void test_create_lost(void **state)
+{
+    (void) state;
+    one_instance(SIM_FAULT_CREATE_LOST);
+}
+
+static void test_create_after_the_deadline(void **state)
+{
+    (void) state;
+    one_instance(SIM_FAULT_CREATE_LATE);
+}
+
+static void test_create_not_listed_for_a_while(void **state)
+{
+    (void) state;
+    one_instance(SIM_FAULT_CREATE_HIDDEN);
+}
+
+static void test_create_fails_after_it_was_accepted(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        sim_fault_force(
+            r->w, seed_ % 2 ? SIM_FAULT_CREATE_DOOMED : SIM_FAULT_VM_DUD, 1, 0);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(c->rec.lock_count, 1);
+        assert_int_equal(r->cloud->made, 2);
+    }
+}
+
+static void test_destroy_goes_wrong(void **state)
+{
+    static const enum sim_fault faults[] = {
+        SIM_FAULT_DESTROY_SLOW, SIM_FAULT_DESTROY_REFUSED,
+        SIM_FAULT_DESTROY_LOST, SIM_FAULT_DESTROY_NO_REPLY};
+
+    (void) state;
+    for (size_t i = 0; i < MEM_COUNT(faults); i++)
+        EACH_SEED(r)
+        {
+            sim_fault_force(r->w, faults[i], 2, 0);
+            rig_submit(r, 1, 5);
+            rig_start(r);
+        }
+}
+
+static void test_foreign_instances_are_left_alone(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_vm *vm = sim_cloud_add_foreign(r->cloud, "another-set");
+
+        rig_start(r);
+        rig_submit(r, 1, 5);
+        rig_run(r, long_time, rig_quiet);
+        run_s(r, 10 * MINUTE);
+        assert_int_equal(sim_vm_state(vm), CLOUD_RUNNING);
+    }
+}
+
+/* --- users and operators
+ * ---------------------------------------------------------------- */
+
+static void test_impossible_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 64, 10);
+        struct sim_job job = {.invalid = "mounts: not an object"};
+        struct sim_ctr *d = sim_api_submit(r->w->api, &job);
+
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_non_null(strstr(c->error, "VCPUs"));
+        assert_null(c->retry);
+        assert_int_equal(d->rec.state, CTR_CANCELLED);
+        assert_non_null(strstr(d->error, "mounts: not an object"));
+        assert_null(d->retry);
+        assert_int_equal(r->cloud->creates, 0);
+    }
+}
+
+static void test_cancel_of_a_running_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_job job = {.run_us = 2000 * (int64_t) SIM_S};
+        struct sim_ctr *c;
+
+        job.ignore_term_us = (int64_t) (seed_ % 3) * 5 * SIM_S;
+        c = sim_api_submit(r->w->api, &job);
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 5);
+        sim_api_user_cancel(r->w->api, c);
+        run_s(r, MINUTE);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_null(c->retry);
+        assert_int_equal(r->cloud->destroys, 0);
+    }
+}
+
+/* Not even KILL ends it soon: the instance has to go. */
+static void test_cancel_of_an_unkillable_container(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_job job = {.run_us = 2000 * (int64_t) SIM_S,
+                              .ignore_term_us = 1500 * (int64_t) SIM_S};
+        struct sim_ctr *c = sim_api_submit(r->w->api, &job);
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 5);
+        sim_api_user_cancel(r->w->api, c);
+        rig_run(r, 600 * (int64_t) SIM_S, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+    }
+}
+
+static void test_user_hold(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 20), *d = rig_submit(r, 1, 20);
+
+        r->cloud->quota_until_us = 120 * (int64_t) SIM_S;
+        sim_api_user_hold(r->w->api, d, 300 * (int64_t) SIM_S);
+        rig_start(r);
+        run_s(r, 30);
+        sim_api_user_hold(r->w->api, c, 300 * (int64_t) SIM_S);
+        run_s(r, 4 * MINUTE);
+        assert_int_equal(c->final_us, 0);
+        assert_int_equal(c->payload_starts, 0);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_complete(d);
+    }
+}
+
+static void test_cancel_while_it_waits(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 20);
+
+        r->cloud->quota_until_us = 600 * (int64_t) SIM_S;
+        rig_start(r);
+        run_s(r, 30);
+        sim_api_user_cancel(r->w->api, c);
+        rig_run(r, 120 * (int64_t) SIM_S, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+    }
+}
+
+static void test_operator_hold_and_drain(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        const char *id;
+
+        rig_submit(r, 1, 5);
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        id = r->cloud->vms.v[0]->id;
+        assert_int_equal(dispatch_set_behavior(r->d, id, DISPATCH_HOLD, NULL),
+                         0);
+        run_s(r, 20 * MINUTE);
+        assert_int_equal(sim_cloud_count(r->cloud), 1);
+        rig_crash(r);
+        run_s(r, 10 * MINUTE);
+        assert_int_equal(sim_cloud_count(r->cloud), 1);
+        assert_int_equal(dispatch_set_behavior(r->d, id, DISPATCH_DRAIN, NULL),
+                         0);
+        assert_true(rig_run(r, 120 * (int64_t) SIM_S, rig_quiet));
+        assert_int_equal(
+            dispatch_set_behavior(r->d, "i-none", DISPATCH_DRAIN, NULL), -1);
+    }
+}
+
+static void test_operator_kills(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 2000);
+        struct sim_ctr *d = rig_submit(r, 8, 2000);
+
+        rig_start(r);
+        while ((c->live == 0 || d->live == 0) && !r->w->failure)
+            run_s(r, 1);
+        run_s(r, 10);
+        struct sim_machine *m = c->starts.v[0].machine;
+        m->operator_kill = true;
+        assert_int_equal(dispatch_kill_instance(r->d, m->vm->id, "test", NULL),
+                         0);
+        d->operator_kill = true;
+        d->job.run_us = SIM_S; /* of its retry */
+        c->job.run_us = SIM_S;
+        assert_int_equal(
+            dispatch_kill_container(r->d, d->rec.uuid, "test", NULL), 0);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_int_equal(d->rec.state, CTR_CANCELLED);
+        assert_complete(sim_api_last(c));
+        assert_complete(sim_api_last(d));
+    }
+}
+
+/* --- the API server and the journal
+ * -------------------------------------------------------- */
+
+static void test_api_server_down(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        rig_start(r);
+        run_until_live(r);
+        sim_api_down(r->w->api, 200 * (int64_t) SIM_S);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* Every one of the first writes is lost, before or after its commit. */
+static void test_lost_messages(void **state)
+{
+    static const enum sim_fault faults[] = {
+        SIM_FAULT_API_LOST_REQUEST, SIM_FAULT_API_LOST_REPLY,
+        SIM_FAULT_API_SLOW, SIM_FAULT_API_BUSY};
+
+    (void) state;
+    for (size_t i = 0; i < MEM_COUNT(faults); i++)
+        for (unsigned skip = 0; skip < 12; skip++)
+            EACH_SEED(r)
+            {
+                struct sim_ctr *c = rig_submit(r, 1, 30);
+
+                sim_fault_force(r->w, faults[i], 1, skip);
+                rig_start(r);
+                rig_run(r, long_time, rig_all_final);
+                assert_complete(c);
+            }
+}
+
+static void test_journal_fails(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        rig_start(r);
+        while (!r->ready && !r->w->failure)
+            rig_run(r, SIM_MS, NULL);
+        sim_journal_fail(r->w->journal, 100 * (int64_t) SIM_S);
+        run_s(r, 90);
+        assert_int_equal(r->cloud->creates, 0);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* An argument is a pattern of test names. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_container),
+        cmocka_unit_test(test_many_containers),
+        cmocka_unit_test(test_instance_is_used_again),
+        cmocka_unit_test(test_crash_at_every_point),
+        cmocka_unit_test(test_restarts_cost_no_attempt),
+        cmocka_unit_test(test_running_containers_are_adopted),
+        cmocka_unit_test(test_stop_leaves_work_alone),
+        cmocka_unit_test(test_requeue_after_early_crash),
+        cmocka_unit_test(test_crash_between_running_and_payload),
+        cmocka_unit_test(test_crash_under_the_payload),
+        cmocka_unit_test(test_broken_node_is_drained),
+        cmocka_unit_test(test_late_start_of_an_accepted_command),
+        cmocka_unit_test(test_frozen_start_thaws_after_release),
+        cmocka_unit_test(test_short_hang_changes_nothing),
+        cmocka_unit_test(test_long_hang_loses_the_container),
+        cmocka_unit_test(test_cut_off_instance),
+        cmocka_unit_test(test_broken_sessions_and_streams),
+        cmocka_unit_test(test_one_wrong_empty_list),
+        cmocka_unit_test(test_instance_dies_under_its_container),
+        cmocka_unit_test(test_quota_costs_no_attempt),
+        cmocka_unit_test(test_capacity_comes_back),
+        cmocka_unit_test(test_rate_limit_is_kept),
+        cmocka_unit_test(test_create_without_reply),
+        cmocka_unit_test(test_create_lost),
+        cmocka_unit_test(test_create_after_the_deadline),
+        cmocka_unit_test(test_create_not_listed_for_a_while),
+        cmocka_unit_test(test_create_fails_after_it_was_accepted),
+        cmocka_unit_test(test_destroy_goes_wrong),
+        cmocka_unit_test(test_foreign_instances_are_left_alone),
+        cmocka_unit_test(test_impossible_container),
+        cmocka_unit_test(test_cancel_of_a_running_container),
+        cmocka_unit_test(test_cancel_of_an_unkillable_container),
+        cmocka_unit_test(test_user_hold),
+        cmocka_unit_test(test_cancel_while_it_waits),
+        cmocka_unit_test(test_operator_hold_and_drain),
+        cmocka_unit_test(test_operator_kills),
+        cmocka_unit_test(test_api_server_down),
+        cmocka_unit_test(test_lost_messages),
+        cmocka_unit_test(test_journal_fails),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
