@@ -39,3 +39,27 @@ core_runner_crunch_run_LDFLAGS = $(RUNNER_LINKFLAGS)
 core_runner_crunch_run_LDADD = core/runner/librunner.a $(RUNNER_LIBS)
 
 dist_man_MANS += doc/crunch-run.1
+
+RUNNER_TEST_LIBS = core/runner/librunner.a $(ISOLATE_LIBS) $(TEST_LIBS)
+
+UNIT_TESTS += tests/unit/test_http_rx tests/unit/test_job \
+	tests/unit/test_lockfile tests/unit/test_output \
+	tests/unit/test_runner_cli tests/unit/test_runner_files \
+	tests/unit/test_runner_http tests/unit/test_watch
+
+tests_unit_test_http_rx_SOURCES = tests/unit/test_http_rx.c
+tests_unit_test_http_rx_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_job_SOURCES = tests/unit/test_job.c
+tests_unit_test_job_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_lockfile_SOURCES = tests/unit/test_lockfile.c
+tests_unit_test_lockfile_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_output_SOURCES = tests/unit/test_output.c
+tests_unit_test_output_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_runner_cli_SOURCES = tests/unit/test_runner_cli.c
+tests_unit_test_runner_cli_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_runner_files_SOURCES = tests/unit/test_runner_files.c
+tests_unit_test_runner_files_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_runner_http_SOURCES = tests/unit/test_runner_http.c
+tests_unit_test_runner_http_LDADD = $(RUNNER_TEST_LIBS)
+tests_unit_test_watch_SOURCES = tests/unit/test_watch.c
+tests_unit_test_watch_LDADD = $(RUNNER_TEST_LIBS)
