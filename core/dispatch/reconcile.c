@@ -90,7 +90,7 @@ static void note_final(struct qent *q)
     }
     if (q->final_us == 0)
         q->final_us = core_now(q->d);
-    if (q->runs)
+    if (q->runs && core_now(q->d) < q->final_us + FINAL_GRACE_US)
         mark_at(q, q->final_us + FINAL_GRACE_US);
 }
 
