@@ -159,7 +159,7 @@ static void connect_effect(struct op *op)
     struct connect_op *o = (struct connect_op *) op;
     struct sim_machine *m = find_machine(o->net, o->address);
 
-    if (op->gen != op->w->gen)
+    if (!op_alive(op))
         return;
     if (m && sim_machine_up(m) && sim_machine_silent(m)) {
         op->effected = false;
