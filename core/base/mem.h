@@ -45,7 +45,8 @@ char *mem_printf(const char *fmt, ...)
 void mem_set_str(char **slot, const char *s);
 
 /* Locals: CLEANUP(mem_free) char *text = NULL; CLEANUP(mem_close) int fd = -1; */
-#define CLEANUP(fn) __attribute__((cleanup(fn)))
+/* unused: clang does not count the cleanup as a use. */
+#define CLEANUP(fn) __attribute__((cleanup(fn), unused))
 void mem_free(void *pp);   /* takes the address of a pointer */
 void mem_close(int *fd);   /* closes when >= 0; keeps errno */
 

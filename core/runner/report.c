@@ -13,7 +13,8 @@
 #include "core/base/buf.h"
 #include "core/base/jsn.h"
 
-static void set_once(char *slot, size_t size, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void
+set_once(char *slot, size_t size, const char *fmt, va_list ap)
 {
     if (!slot[0])
         vsnprintf(slot, size, fmt, ap);

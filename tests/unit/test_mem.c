@@ -64,7 +64,6 @@ static void test_close_keeps_errno(void **state)
     assert_int_equal(fcntl(copy, F_GETFD), -1);
     {
         CLEANUP(mem_close) int closed = copy; /* close() says EBADF */
-        (void) closed;
         errno = ENOENT;
     }
     assert_int_equal(errno, ENOENT);
