@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crunchctl show: a request and its container, member by member; members that
- * are null are left out, others are printed as JSON.
+ * crunchctl show: a request and its container, member by member. Members that
+ * are null are left out; texts are printed with control characters made
+ * visible, other values as JSON. With --json both records come whole, in one
+ * object. Reads only.
  */
 #include <stdio.h>
 #include <string.h>
