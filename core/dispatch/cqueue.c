@@ -176,6 +176,7 @@ static void replace(struct cqueue *cq, struct qent *q, const struct ctr *c)
         q->c.attempt = old.attempt; /* lists may leave it out */
     if (!q->admitted && (q->c.mounts_known || q->c.invalid[0] != '\0'))
         shape_admit(cq, q);
+    run_admitted(q);
     if (old.state != q->c.state || old.priority != q->c.priority)
         sched_mark(cq->d);
 }

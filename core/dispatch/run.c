@@ -72,6 +72,15 @@ static void unbind(struct run *r)
     r->q = NULL;
 }
 
+/* Needs are fixed at admission: what is taken is what will be given back. */
+static void take_need(struct run *r)
+{
+    if (!r->q->shape)
+        return;
+    r->need = r->q->shape->need;
+    r->need_known = true;
+}
+
 void run_bind(struct run *r, struct qent *q)
 {
     if (r->q == q)
@@ -80,8 +89,16 @@ void run_bind(struct run *r, struct qent *q)
     r->q = q;
     r->next_of_ctr = q->runs;
     q->runs = r;
-    if (q->shape)
-        r->need = q->shape->need;
+    take_need(r);
+}
+
+void run_admitted(struct qent *q)
+{
+    for (struct run *r = q->runs; r; r = r->next_of_ctr)
+        if (!r->need_known) {
+            take_need(r);
+            worker_runs_changed(r->w);
+        }
 }
 
 void run_free(struct run *r)

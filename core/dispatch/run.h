@@ -42,6 +42,7 @@ struct run {
     int64_t attempt;     /* 0 = not known (an old runner) */
     enum run_state state;
     struct need need;
+    bool need_known;     /* else nothing more may be put beside it */
 
     bool intent;         /* a START record is, or may be, in the journal */
     /* The start command cannot take effect any more: it ended with an exit
@@ -79,6 +80,8 @@ struct pool;
 void run_free_limbo(struct pool *p);
 /* Tie to a queue entry (both directions). */
 void run_bind(struct run *r, struct qent *q);
+/* The needs of q are known now. */
+void run_admitted(struct qent *q);
 struct run *run_find(const struct worker *w, const char *uuid);
 /* No hope that it is healthy: unseen, or its instance is going or gone. */
 bool run_lost(const struct run *r);

@@ -150,14 +150,28 @@ static void distrust(struct worker *w, const char *why)
 
 static void trust(struct worker *w);
 
+/* The answer to a question about an earlier session says nothing about the key
+ * of this one. */
+static bool answer_is_for_this(struct worker *w)
+{
+    bool yes = w->asked_no == w->session_no;
+
+    w->asked_no = 0;
+    return yes;
+}
+
 static void on_verified(void *arg, const struct op_result *r)
 {
     struct worker *w = arg;
 
+    bool this_one = answer_is_for_this(w);
+
     core_op_end(w->d);
     if (worker_unref(w) || w->link != LINK_TRUSTING)
         return;
-    if (r->outcome == OP_DONE) {
+    if (!this_one) {
+        trust(w);
+    } else if (r->outcome == OP_DONE) {
         approve(w);
     } else if (r->err.class == ERR_UNSUPPORTED) {
         w->no_verify = true;
@@ -174,11 +188,15 @@ static void on_identity(void *arg, const struct exec_result *res)
 {
     struct worker *w = arg;
 
+    bool this_one = answer_is_for_this(w);
+
     core_op_end(w->d);
     w->channels--;
     if (worker_unref(w) || w->link != LINK_TRUSTING)
         return;
-    if (res->r.outcome != OP_DONE) {
+    if (!this_one) {
+        trust(w);
+    } else if (res->r.outcome != OP_DONE) {
         drop_session(w);
         down(w, &res->r.err, 0);
     } else if (res->code != 0) {
@@ -204,6 +222,7 @@ static void read_identity(struct worker *w)
     buf_init(&cmd, RUNNER_CMD_MAX);
     runner_cmd_identity(worker_user(w), &cmd);
     req.command = cmd.data;
+    w->asked_no = w->session_no;
     w->channels++;
     worker_ref(w);
     core_op_begin(d);
@@ -214,6 +233,7 @@ static void ask_driver(struct worker *w)
 {
     struct cloud_port *c = w->b->cloud;
 
+    w->asked_no = w->session_no;
     worker_ref(w);
     core_op_begin(w->d);
     c->verify_host_key(c, w->id, w->offered, w->d->cfg->cloud_deadline_ms,
@@ -231,6 +251,8 @@ static void trust(struct worker *w)
                       !w->no_verify,
     };
 
+    if (w->asked_no != 0)
+        return; /* its end comes back here */
     switch (hostkey_step(&f)) {
     case HOSTKEY_APPROVE:
         approve(w);
@@ -267,6 +289,7 @@ static void on_connected(void *arg, const struct exec_connect_result *res)
         return;
     }
     w->session = res->session;
+    w->session_no++;
     mem_set_str(&w->offered, res->host_key);
     if (!wanted(w)) {
         session_close(w, "not wanted any more");

@@ -206,7 +206,8 @@ static void enter(struct worker *w, enum worker_state from, const char *why)
             deadline_stop(d->deadlines, &w->idle_timer);
         break;
     case WORKER_SHUTDOWN:
-        mem_set_str(&w->why_down, why);
+        if (why != w->why_down)
+            mem_set_str(&w->why_down, why);
         stats_shutdown(w, from);
         worker_log(w, LOG_INFO, "shutting down instance", why);
         deadline_stop(d->deadlines, &w->boot_limit);
@@ -260,8 +261,13 @@ static void recount(struct worker *w)
         return;
     }
     need_capacity(w->type, &w->free);
-    for (size_t i = 0; i < w->runs.n; i++)
+    for (size_t i = 0; i < w->runs.n; i++) {
+        if (!w->runs.v[i]->need_known) {
+            w->free = (struct need) {0};
+            return;
+        }
         need_sub(&w->free, &w->runs.v[i]->need);
+    }
 }
 
 void worker_runs_changed(struct worker *w)

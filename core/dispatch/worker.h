@@ -75,6 +75,9 @@ struct worker {
     enum worker_link link;
     struct exec_session *session;
     char *offered;       /* host key of this session */
+    unsigned session_no; /* sessions so far */
+    unsigned asked_no;   /* the session that the question about its key that
+                          * is in flight belongs to; 0 = none is */
     bool no_verify;      /* the driver said that it cannot tell */
     bool connecting;     /* the connect operation is in flight */
     bool dead;           /* gone, kept only until `refs` is 0 */
