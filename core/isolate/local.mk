@@ -18,7 +18,7 @@ core_isolate_libisolate_a_SOURCES = \
 	core/isolate/sysfile.c core/isolate/sysfile.h
 
 UNIT_TESTS += tests/unit/test_cgroup tests/unit/test_cgroup_live \
-	tests/unit/test_killtree tests/unit/test_procid
+	tests/unit/test_killtree tests/unit/test_ns tests/unit/test_procid
 
 tests_unit_test_cgroup_SOURCES = tests/unit/test_cgroup.c
 tests_unit_test_cgroup_LDADD = $(ISOLATE_LIBS) $(TEST_LIBS)
@@ -28,3 +28,5 @@ tests_unit_test_killtree_SOURCES = tests/unit/test_killtree.c
 tests_unit_test_killtree_LDADD = $(ISOLATE_LIBS) $(TEST_LIBS)
 tests_unit_test_procid_SOURCES = tests/unit/test_procid.c
 tests_unit_test_procid_LDADD = $(ISOLATE_LIBS) $(TEST_LIBS)
+tests_unit_test_ns_SOURCES = tests/unit/test_ns.c
+tests_unit_test_ns_LDADD = $(ISOLATE_LIBS) $(TEST_LIBS)

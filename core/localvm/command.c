@@ -256,7 +256,7 @@ static enum judgement settle(struct vm *vm, struct err *why)
     struct timespec step = {0, WAIT_STEP_US * 1000};
     enum judgement j = judge(vm, why);
 
-    while (j == J_PENDING && clock_mono_us() < end) {
+    while ((j == J_PENDING || j == J_NEW) && clock_mono_us() < end) {
         nanosleep(&step, NULL);
         j = judge(vm, why);
     }

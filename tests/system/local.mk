@@ -4,3 +4,4 @@
 EXTRA_DIST += tests/system/cluster.py
 EXTRA_DIST += tests/system/t_200.py tests/system/t_faults.py \
 	tests/system/t_kill9.py
+SYSTEM_TESTS += tests/system/localvm.sh
