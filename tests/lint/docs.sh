@@ -5,6 +5,9 @@
 #
 #   programs   each installed program has a page that mandoc accepts
 #   options    each option that a program's --help names stands in its page
+#   routes     each row of a program's route table stands in
+#              protocol-api.md or, with its whole path, in
+#              crunch-dispatch-cloud(8)
 #   settings   each key of the settings table has a help text and stands in
 #              crunch-dispatch-cloud.yml(5)
 #
@@ -48,6 +51,17 @@ check_page()
     grep -q '^\.SH NAME' "$1" || wrong "$1 has no section NAME"
 }
 
+# stands_for NAME: the page has a pattern such as -legacy-*-config for it.
+stands_for()
+{
+    for pattern in $(grep -oE -- '-[a-z-]+\*[a-z-]*' "$work/page"); do
+        pattern=${pattern#-}
+        # shellcheck disable=SC2254 # it is a pattern
+        case $1 in ${pattern#-}) return 0 ;; esac
+    done
+    return 1
+}
+
 check_options()
 {
     program=$1 page=$2
@@ -61,8 +75,61 @@ check_options()
         name=${option#-}
         name=${name#-}
         grep -qE -- "(^|[^a-z-])--?$name([^a-z-]|\$)" "$work/page" ||
+            stands_for "$name" ||
             wrong "$page says nothing of the option $option"
     done <"$work/options"
+}
+
+# routes_of FOLDER: method and path of each {"GET", "path", ...} in it, or of
+# each X("GET", DISPATCH "path", ...).
+routes_of()
+{
+    grep -hoE '(\{|X\() *"(GET|HEAD|POST|PUT|PATCH|DELETE)", *(DISPATCH )?"[^"]+"' \
+        "$tree/$1"/*.c 2>/dev/null |
+        sed -E -e 's/^(\{|X\() *"([A-Z]+)", */\2 /' \
+            -e 's|DISPATCH "|"/arvados/v1/dispatch/|' -e 's/"//g' | sort -u || true
+}
+
+# The API server's page has one row per resource; what Arvados calls list, get,
+# create, update and delete stands there by that name, the rest by its path
+# behind the resource, with {uuid} or {id} for the record.
+check_api_routes()
+{
+    page=$tree/doc/protocol-api.md
+    routes_of core/apiserver >"$work/routes"
+    while read -r method path; do
+        total=$((total + 1))
+        resource=${path%%/*}
+        rest=${path#"$resource"}
+        rest=${rest#/}
+        rest=${rest%/\*}
+        case $method:$rest in
+        GET:) name=list ;;
+        POST:) name=create ;;
+        GET:\{\}) name=get ;;
+        PUT:\{\}) name=update ;;
+        DELETE:\{\}) name=delete ;;
+        *) name=\`$(printf %s "$rest" | sed 's/{}/{(uuid|id)}/')\` ;;
+        esac
+        name=$(printf %s "$name" | sed -e 's/[{}]/\\&/g')
+        # A resource without a row of its own is a route among "others".
+        if ! grep -qE "^\\| \`$resource\` \\|.*$name" "$page" &&
+            ! grep '^| others |' "$page" | grep -qF "\`$path\`"; then
+            wrong "$page has no $method $path in its table"
+        fi
+    done <"$work/routes"
+}
+
+check_management_routes()
+{
+    routes_of core/dispatcher >"$work/routes"
+    [ -s "$work/routes" ] || return 0
+    plain "$tree/doc/crunch-dispatch-cloud.8" >"$work/page"
+    while read -r method path; do
+        total=$((total + 1))
+        grep -qF -- "$path" "$work/page" ||
+            wrong "crunch-dispatch-cloud(8) says nothing of $method $path"
+    done <"$work/routes"
 }
 
 check_settings()
@@ -103,6 +170,8 @@ for name in crunch-dispatch-cloud crunch-api-server crunch-run crunchctl \
         fi
     done
 done
+check_api_routes
+check_management_routes
 check_settings
 
 echo "$total checks, $bad complaints"

@@ -180,6 +180,19 @@ docs_tree()
         >"$build/doc/crunch-dispatch-cloud.yml.5"
     program "$build/core/ctl/crunchctl" 'usage: crunchctl [--json]'
     program "$build/core/conf/settings_doc" 'First-Key' 'Second'
+    mkdir -p "$tree/core/apiserver" "$tree/core/dispatcher"
+    printf '%s\n' '    {"GET", "things", 0},' '    {"PUT", "things/{}", 0},' \
+        '    {"POST", "things/{}/lock", 0},' \
+        '    {"GET", "things/{}/log/*", 0},' '    {"GET", "feed", 0},' \
+        >"$tree/core/apiserver/routes.c"
+    printf '%s\n' '| resource | routes |' \
+        '| `things` | list, update, `{uuid}/lock`; ours: `{uuid}/log` |' \
+        '| others | `feed` |' >"$tree/doc/protocol-api.md"
+    printf '%s\n' '    {"GET", "/v1/dispatch", 0},' \
+        >"$tree/core/dispatcher/mgmt.c"
+    printf '%s\n' '.TH CRUNCH 8' '.SH NAME' 'crunch \- a daemon' \
+        '.SH ROUTES' '.TP' '.B GET /v1/dispatch' 'Its text.' \
+        >"$tree/doc/crunch-dispatch-cloud.8"
 }
 
 program()
@@ -219,6 +232,15 @@ docs_is red 'a setting without a line'
 docs_tree
 sed -i '/Its text/d' "$build/doc/crunch-dispatch-cloud.yml.5"
 docs_is red 'a setting without a text'
+for route in '"POST", "things"' '"GET", "things/{}/lock2"' \
+    '"GET", "others"' '"GET", "things/current"' '"DELETE", "things/{}"'; do
+    docs_tree
+    printf '    {%s, 0},\n' "$route" >>"$tree/core/apiserver/routes.c"
+    docs_is red "a route without a line: $route"
+done
+docs_tree
+printf '    {%s, 0},\n' '"GET", "/v1/other"' >>"$tree/core/dispatcher/mgmt.c"
+docs_is red 'a management route without a line'
 docs_tree
 sed -i '/NAME/d' "$tree/doc/crunchctl.1"
 docs_is red 'a page without a name'
