@@ -430,10 +430,11 @@ static void run_instance_gone(struct run *r)
 {
     struct qent *q = r->q;
     bool was_sent = r->state != RUN_PREPARING;
+    bool superseded = q && r->attempt > 0 && r->attempt < q->c.attempt;
 
     log_event(r->d->lg, LOG_INFO, "process is gone with its instance",
               "ContainerUUID", r->uuid, "Instance", r->w->id, NULL);
-    if (q && was_sent)
+    if (q && was_sent && !superseded)
         reconcile_instance_lost(q);
     run_end(r);
 }

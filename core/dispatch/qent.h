@@ -57,6 +57,7 @@ struct qent {
 
     struct run *runs;       /* processes, or what may be one: run.h */
     int64_t exit_us;        /* when we learnt that its process is over; 0 */
+    int64_t exit_attempt;   /* ... of which attempt; 0 = not known */
     int64_t gone_us;        /* ... that its instance is gone; 0 */
     int64_t lost;           /* attempts lost to dying instances */
 

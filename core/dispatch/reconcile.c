@@ -110,6 +110,34 @@ static void end_superseded(struct qent *q)
     }
 }
 
+/* What says nothing about the present attempt: the exit of a superseded one
+ * (its start command came late, and was refused); and, in the queue again,
+ * everything before (the reply to our unlock may have been lost). */
+static void forget_past(struct qent *q)
+{
+    if (q->exit_us > 0 && q->exit_attempt > 0 &&
+        q->exit_attempt < q->c.attempt)
+        q->exit_us = q->exit_attempt = 0;
+    if (q->c.state != CTR_QUEUED || q->runs || !reconcile_fresh(q))
+        return;
+    q->exit_us = q->exit_attempt = q->gone_us = 0;
+    qent_forget_token(q);
+}
+
+/* A request that still waits at the gate, but is not right any more. */
+static void withdraw(struct qent *q, enum reconcile_verdict verdict)
+{
+    bool right = q->op == QENT_REVOKE   ? verdict == RECONCILE_REVOKE
+                 : q->op == QENT_UNLOCK ? verdict == RECONCILE_UNLOCK
+                 : q->op == QENT_UPDATE
+                     ? verdict == RECONCILE_CANCEL_LOST ||
+                           verdict == RECONCILE_CANCEL_IMPOSSIBLE
+                     : true;
+
+    if (!right && !q->op_sent && gate_withdraw(q->d->gate, &q->gate))
+        q->op = QENT_IDLE;
+}
+
 static void kill_all(struct qent *q, const char *why)
 {
     for (struct run *r = q->runs, *next; r; r = next) {
@@ -203,10 +231,12 @@ void reconcile(struct qent *q)
         return;
     note_final(q);
     end_superseded(q);
+    forget_past(q);
     start_prepared(q);
     struct reconcile_view v = view_of(q);
     enum reconcile_verdict verdict = reconcile_decide(&v);
 
+    withdraw(q, verdict);
     switch (verdict) {
     case RECONCILE_NOTHING:
         break;

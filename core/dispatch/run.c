@@ -186,6 +186,7 @@ void run_exited(struct run *r, const char *how)
               NULL);
     if (q) {
         q->exit_us = core_now(r->d);
+        q->exit_attempt = r->attempt;
         cqueue_doubt(q);
     }
     run_end(r);
