@@ -37,6 +37,8 @@ static void set_priority(struct sim_api *a, struct sim_ctr *c, int64_t priority)
 
     if (c->rec.priority == 0 || priority == 0)
         c->zero_us = a->w->now_us;
+    if (c->rec.priority == 0)
+        c->shown_gen = 0; /* it comes anew */
     c->rec.priority = priority;
     a->wanted += (size_t) ctr_wanted(c);
     a->wanted -= (size_t) before;

@@ -67,6 +67,7 @@ struct sim_ctr {
     bool operator_kill;    /* an operator asked for its end */
 
     VEC(struct sim_start) starts;
+    int64_t live_us; /* when its payload started */
     unsigned payload_starts;
     unsigned live; /* payload trees alive right now */
     bool exited;   /* its payload ended by itself */

@@ -22,7 +22,7 @@
 #include "core/sim/journal.h"
 #include "core/sim/vm.h"
 
-enum { JUST_NOW_US = 60 * SIM_S };
+enum { JUST_NOW_US = 60 * SIM_S, ON_ITS_WAY_US = SIM_S / 5 };
 
 /* Its user does not want it, or did not until a moment ago. */
 static bool unwanted(const struct sim *w, const struct sim_ctr *c)
@@ -130,8 +130,10 @@ void check_cancel_cause(struct sim *w, const struct sim_ctr *c)
 
 void check_revoke(struct sim *w, const struct sim_ctr *c)
 {
+    /* A payload that came alive while the request was on its way was out of
+     * sight when it was decided. */
     if (c->live == 0 || c->rec.state != CTR_RUNNING || unwanted(w, c) ||
-        c->operator_kill)
+        c->operator_kill || w->now_us - c->live_us < ON_ITS_WAY_US)
         return;
     for (size_t i = 0; i < c->starts.n; i++) {
         const struct sim_start *s = &c->starts.v[i];

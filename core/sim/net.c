@@ -520,6 +520,10 @@ void sim_net_crash(struct sim_net *n)
         if (!s->over)
             session_end(s, "peer died");
     }
+    /* What the dead one decided may still arrive. */
+    for (size_t i = 0; i < n->machines.n; i++)
+        if (sim_machine_lost(n->machines.v[i]))
+            n->machines.v[i]->excused_us = n->w->now_us + 60 * SIM_S;
 }
 
 struct sim_net *sim_net_create(struct sim *w)

@@ -279,7 +279,6 @@ void sim_crash_end(struct sim *w)
 {
     w->gen++;
     w->crashing = false;
-    w->core_since_us = w->now_us;
     sim_clock_crash(w);
     sim_journal_crash(w->journal);
     sim_net_crash(w->net);
