@@ -147,7 +147,7 @@ struct store_query {
 bool store_writable(const struct store_tx *tx);
 
 /* One row by its key; ERR_NOT_FOUND. cols as in a query. The texts of ret are
- * owned by it; ret is {0} or finished before. */
+ * owned by it; what it held before is freed (key may be a part of that). */
 int store_get(struct store_tx *tx, enum store_table t, const char *key,
               uint64_t cols, struct store_row *ret, struct err *err);
 

@@ -225,12 +225,15 @@ int store_get(struct store_tx *tx, enum store_table t, const char *key,
                            .v = &v, .n = 1};
     struct store_query q = {.table = t, .cols = cols, .conds = &c,
                             .n_conds = 1, .limit = 1};
+    struct store_row got = {0};
 
-    store_row_fini(ret);
-    if (store_find(tx, &q, copy_row, ret, err) < 0)
+    if (store_find(tx, &q, copy_row, &got, err) < 0)
         return -1;
-    if (ret->set)
+    if (got.set) {
+        store_row_fini(ret); /* key may be one of its texts */
+        *ret = got;
         return 0;
+    }
     return err_set(err, ERR_NOT_FOUND, "%s %s not found", store_table_name(t),
                    key);
 }
