@@ -1,5 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# apiserver: the program crunch-api-server.
+# apiserver: the program crunch-api-server. All but main is a library, so that
+# unit tests link it.
 
 dist_doc_DATA += doc/protocol-api.md
+
+noinst_LIBRARIES += core/apiserver/libapiserver.a
+core_apiserver_libapiserver_a_SOURCES = \
+	core/apiserver/app.c core/apiserver/app.h \
+	core/apiserver/assign.c \
+	core/apiserver/call.c core/apiserver/call.h \
+	core/apiserver/change.c core/apiserver/change.h \
+	core/apiserver/containers.c \
+	core/apiserver/content.c \
+	core/apiserver/discovery.c core/apiserver/discovery.h \
+	core/apiserver/feed.c core/apiserver/feed.h \
+	core/apiserver/files.c core/apiserver/files.h \
+	core/apiserver/filters.c core/apiserver/filters.h \
+	core/apiserver/finish.c \
+	core/apiserver/handlers.h \
+	core/apiserver/ident.c core/apiserver/ident.h \
+	core/apiserver/init.c core/apiserver/init.h \
+	core/apiserver/janitor.c core/apiserver/janitor.h \
+	core/apiserver/life.c \
+	core/apiserver/limit.c core/apiserver/limit.h \
+	core/apiserver/locks.c \
+	core/apiserver/manifest.c core/apiserver/manifest.h \
+	core/apiserver/params.c core/apiserver/params.h \
+	core/apiserver/prio.c \
+	core/apiserver/publish.c core/apiserver/publish.h \
+	core/apiserver/records.c core/apiserver/records.h \
+	core/apiserver/requests.c \
+	core/apiserver/resource.c core/apiserver/resource.h \
+	core/apiserver/routes.c core/apiserver/routes.h \
+	core/apiserver/rules.c core/apiserver/rules.h \
+	core/apiserver/spec.c core/apiserver/spec.h \
+	core/apiserver/spec_constraints.c \
+	core/apiserver/spec_mounts.c \
+	core/apiserver/sshkey.c core/apiserver/sshkey.h \
+	core/apiserver/stats.c core/apiserver/stats.h \
+	core/apiserver/status.c core/apiserver/status.h \
+	core/apiserver/tokens.c \
+	core/apiserver/who.c core/apiserver/who.h
+
+bin_PROGRAMS += crunch-api-server
+crunch_api_server_SOURCES = core/apiserver/main.c
+crunch_api_server_LDADD = core/apiserver/libapiserver.a $(CONF_LIBS) \
+	$(STORE_LIBS)
