@@ -66,7 +66,8 @@ static void failed(struct feed *f, const struct err *err)
     f->alive = false;
     if (err->class == ERR_NOT_FOUND)
         return; /* this server has none */
-    holdoff_hit(&f->hold, err, core_now(d), core_random(d));
+    holdoff_hit_short(&f->hold, err, core_now(d),
+                      core_random(d), CORE_API_RETRY_MS);
     deadline_set(d->deadlines, &f->retry, f->hold.until_us, on_retry, f);
     poll_soon(f->cq->poll);
 }

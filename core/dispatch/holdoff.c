@@ -64,6 +64,16 @@ void holdoff_hit(struct holdoff *h, const struct err *why, int64_t now_us,
         h->until_us = until;
 }
 
+void holdoff_hit_short(struct holdoff *h, const struct err *why,
+                       int64_t now_us, uint32_t random, int64_t max_ms)
+{
+    int64_t most = why->retry_ms > max_ms ? why->retry_ms : max_ms;
+
+    holdoff_hit(h, why, now_us, random);
+    if (h->until_us > now_us + 1000 * most)
+        h->until_us = now_us + 1000 * most;
+}
+
 void holdoff_clear(struct holdoff *h)
 {
     *h = (struct holdoff) {0};

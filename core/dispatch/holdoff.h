@@ -40,6 +40,10 @@ struct holdoff {
 };
 void holdoff_hit(struct holdoff *h, const struct err *why, int64_t now_us,
                  uint32_t random);
+/* The same, but no longer than max_ms unless the error itself asks for more:
+ * for peers whose return must be noticed soon. */
+void holdoff_hit_short(struct holdoff *h, const struct err *why,
+                       int64_t now_us, uint32_t random, int64_t max_ms);
 void holdoff_clear(struct holdoff *h);
 
 /* Many, by key. */

@@ -73,8 +73,8 @@ static void schedule(struct poll *p)
     int64_t at = p->start_us + d->cfg->poll_ms * 1000 *
                  (feed_alive(p->cq->feed) ? SLOWER_WITH_FEED : 1);
 
-    if (at < p->hold.until_us)
-        at = p->hold.until_us;
+    if (p->hold.until_us > 0)
+        at = p->hold.until_us; /* the last one failed */
     deadline_set(d->deadlines, &p->next, at, on_due, p);
 }
 
@@ -123,7 +123,8 @@ static void failed(struct poll *p, const struct err *err)
         return;
     }
     log_failure(d->lg, LOG_WARN, err, "cannot poll the queue", NULL);
-    holdoff_hit(&p->hold, err, core_now(d), core_random(d));
+    holdoff_hit_short(&p->hold, err, core_now(d),
+                      core_random(d), CORE_API_RETRY_MS);
     schedule(p);
 }
 

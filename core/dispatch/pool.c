@@ -432,11 +432,12 @@ static void run_instance_gone(struct run *r)
     bool was_sent = r->state != RUN_PREPARING;
     bool superseded = q && r->attempt > 0 && r->attempt < q->c.attempt;
 
-    log_event(r->d->lg, LOG_INFO, "process is gone with its instance",
-              "ContainerUUID", r->uuid, "Instance", r->w->id, NULL);
-    if (q && was_sent && !superseded)
-        reconcile_instance_lost(q);
-    run_end(r);
+    if (!q || !was_sent || superseded) {
+        run_end(r);
+        return;
+    }
+    reconcile_instance_lost(q);
+    run_vanished(r, "its instance is gone");
 }
 
 void pool_remove(struct worker *w)

@@ -89,7 +89,8 @@ static void answered(struct qent *q, const struct op_result *r,
     log_failure(d->lg, LOG_DEBUG, &r->err, what, "ContainerUUID", q->c.uuid,
                 NULL);
     cqueue_doubt(q);
-    holdoff_hit(&q->hold, &r->err, core_now(d), core_random(d));
+    holdoff_hit_short(&q->hold, &r->err, core_now(d),
+                      core_random(d), CORE_API_RETRY_MS);
     deadline_set(d->deadlines, &q->retry, q->hold.until_us, on_retry, q);
 }
 
@@ -155,7 +156,7 @@ static void on_unlocked(void *arg, const struct api_ctr_result *r)
         return;
     qent_forget_token(q);
     q->exit_us = q->gone_us = 0;
-    q->lost = 0; /* the server has counted it */
+    q->burns = 0; /* the server has counted it */
     cqueue_wrote(q, r);
     log_event(q->d->lg, LOG_INFO, "container unlocked", "ContainerUUID",
               q->c.uuid, "State", ctr_state_name(q->c.state), NULL);

@@ -58,8 +58,10 @@ struct qent {
     struct run *runs;       /* processes, or what may be one: run.h */
     int64_t exit_us;        /* when we learnt that its process is over; 0 */
     int64_t exit_attempt;   /* ... of which attempt; 0 = not known */
-    int64_t gone_us;        /* ... that its instance is gone; 0 */
-    int64_t lost;           /* attempts lost to dying instances */
+    int64_t gone_us;        /* ... that none can live any more, though no end
+                             * was seen (its instance is gone, ...); 0 */
+    int64_t lost;           /* attempts lost to dying instances, ever */
+    int64_t burns;          /* ... since it was last locked or we started */
 
     struct plan_ctr pc;
     int64_t first_seen_us;  /* wall */

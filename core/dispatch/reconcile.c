@@ -60,7 +60,7 @@ static struct reconcile_view view_of(struct qent *q)
         .attempt_open = qent_attempt_open(q),
         .has_token = q->token != NULL,
         .all_known = pool_all_known(q->d->pool),
-        .burnt = q->lost >= LOST_MAX,
+        .burnt = q->burns >= LOST_MAX,
         .overdue = q->final_us > 0 &&
                    core_now(q->d) - q->final_us >= FINAL_GRACE_US,
     };
@@ -265,13 +265,12 @@ void reconcile_instance_lost(struct qent *q)
 {
     struct journal_rec rec = {.kind = JOURNAL_QUEUE};
 
-    q->gone_us = core_now(q->d);
     q->lost++;
+    q->burns++;
     q->lost_recorded = true;
     text_copy(rec.key, q->c.uuid, sizeof rec.key);
     text_copy(rec.uuid, q->c.uuid, sizeof rec.uuid);
     rec.at_us = q->first_seen_us;
     rec.count = q->lost;
     jr_put(q->d->jr, &rec, NULL, NULL, NULL);
-    cqueue_doubt(q);
 }

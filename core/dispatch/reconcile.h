@@ -33,7 +33,7 @@ struct reconcile_view {
     unsigned alive;    /* processes that may be healthy */
     unsigned lost;     /* processes out of sight: run_lost() */
     bool exited;       /* one was seen to have ended, none is left */
-    bool gone;         /* its instance is confirmed gone */
+    bool gone;         /* none can live any more, though no end was seen */
     bool fresh;        /* the record was read after that, and after the last
                         * revoke, and is not in doubt */
     bool attempt_open; /* an attempt may exist that is not revoked */

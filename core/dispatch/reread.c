@@ -137,7 +137,8 @@ static void on_page(void *arg, const struct api_list_result *res)
     core_op_end(d);
     gate_leave(d->gate, &res->r);
     if (res->r.outcome != OP_DONE) {
-        holdoff_hit(&b->r->hold, &res->r.err, core_now(d), core_random(d));
+        holdoff_hit_short(&b->r->hold, &res->r.err, core_now(d),
+                          core_random(d), CORE_API_RETRY_MS);
         deadline_set(d->deadlines, &b->r->retry, b->r->hold.until_us,
                      on_retry, b->r);
         finish(b, false);

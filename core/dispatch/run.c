@@ -192,6 +192,20 @@ void run_exited(struct run *r, const char *how)
     run_end(r);
 }
 
+void run_vanished(struct run *r, const char *how)
+{
+    struct qent *q = r->q;
+
+    log_event(r->d->lg, LOG_INFO, "crunch-run process is gone",
+              "ContainerUUID", r->uuid, "Instance", r->w->id, "Reason", how,
+              NULL);
+    if (q) {
+        q->gone_us = core_now(r->d);
+        cqueue_doubt(q);
+    }
+    run_end(r);
+}
+
 struct run *run_find(const struct worker *w, const char *uuid)
 {
     for (size_t i = 0; i < w->runs.n; i++)

@@ -70,6 +70,9 @@ void run_end(struct run *r);
 /* The same, because its process was seen to have ended; the queue reads the
  * container again. */
 void run_exited(struct run *r, const char *how);
+/* The same, because none can live or come to life any more, though no end was
+ * seen: a lock is kept. */
+void run_vanished(struct run *r, const char *how);
 /* First thing after an operation of it has ended: true = it is over, and may
  * be gone now; touch it no more. */
 bool run_op_done(struct run *r);

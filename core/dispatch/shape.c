@@ -19,8 +19,6 @@
 #include "core/base/mem.h"
 #include "core/dispatch/choose.h"
 #include "core/dispatch/cqueue_impl.h"
-#include "core/dispatch/run.h"
-#include "core/dispatch/worker.h"
 
 struct shape {
     struct plan_shape p;
@@ -92,16 +90,6 @@ static struct shape *intern(struct cqueue *cq, const struct need *need,
     return s;
 }
 
-/* Processes that were there before their container's needs were known. */
-static void charge_runs(struct qent *q)
-{
-    for (struct run *r = q->runs, *next; r; r = next) {
-        next = r->next_of_ctr;
-        r->need = q->shape->need;
-        worker_runs_changed(r->w);
-    }
-}
-
 void shape_admit(struct cqueue *cq, struct qent *q)
 {
     const struct dispatch_cfg *cfg = cq->d->cfg;
@@ -123,5 +111,4 @@ void shape_admit(struct cqueue *cq, struct qent *q)
     q->shape = q->pc.shape = &s->p;
     q->admitted = true;
     mem_set_str(&q->impossible, n == 0 ? err.text : NULL);
-    charge_runs(q);
 }

@@ -105,7 +105,7 @@ static void absent(struct run *r, int64_t begun)
             run_exited(r, "not listed any more");
     } else if (q && q->revoked_us > 0 && q->revoked_us <= begun &&
                r->attempt <= q->revoked_upto) {
-        run_exited(r, "absent after its attempt was revoked");
+        run_vanished(r, "absent after its attempt was revoked");
     } else if (r->state != RUN_UNSEEN) {
         r->state = RUN_UNSEEN;
         log_event(r->d->lg, LOG_WARN, "process out of sight", "ContainerUUID",

@@ -24,7 +24,6 @@
 #include "core/base/text.h"
 #include "core/dispatch/cqueue.h"
 #include "core/dispatch/pool.h"
-#include "core/dispatch/qent.h"
 #include "core/dispatch/run.h"
 #include "core/dispatch/sched.h"
 #include "core/dispatch/stats.h"
@@ -244,19 +243,10 @@ void worker_event(struct worker *w, enum worker_event ev, const char *why)
     enter(w, from, why);
 }
 
-/* A process whose container's record was not read yet may need it all. */
-static bool needs_known(const struct worker *w)
-{
-    for (size_t i = 0; i < w->runs.n; i++)
-        if (!w->runs.v[i]->q || !w->runs.v[i]->q->shape)
-            return false;
-    return true;
-}
-
 /* What is left for others: everything, minus the needs of its runs. */
 static void recount(struct worker *w)
 {
-    if (!w->type || !needs_known(w)) {
+    if (!w->type) {
         w->free = (struct need) {0};
         return;
     }
