@@ -5,8 +5,8 @@
  *
  * A list that is complete and began after we knew of an instance, and does
  * not name it, is one miss. Several misses in a row, spread over time, and a
- * grace after the create, make it gone; a sign of life on its session
- * overrules any list. So a single bad list (empty, partial, late, from the
+ * grace after the create, make it gone; a session to it that answers overrules
+ * any list. So a single bad list (empty, partial, late, from the
  * wrong place) ends nothing and cancels nothing.
  *
  * Lists are rare while nothing is open (SyncInterval), and quick, with a
@@ -32,8 +32,7 @@ enum {
     FAST_US = 250000,        /* first pause of quick lists */
     FAST_STEPS = 5,          /* doubled so often: 8 s */
     SPREAD_US = 1000000,     /* two misses count only so far apart */
-    SPREAD_ENDED_US = 200000, /* when we destroyed it ourselves */
-    LIFE_US = 20000000       /* a sign of life so fresh overrules a list */
+    SPREAD_ENDED_US = 200000 /* when we destroyed it ourselves */
 };
 
 static void list_now(struct backend *b);
@@ -62,10 +61,15 @@ static void looked(struct backend *b)
     core_look_done(b->d);
 }
 
-static bool lives(const struct worker *w)
+/* A session that is up overrules the list, as long as looks are answered: one
+ * is made, and its deadline ends a session that only seems to be up. */
+static bool lives(struct worker *w)
 {
-    return session_up(w) && w->state < WORKER_SHUTDOWN &&
-           core_now(w->d) - w->good_us < LIFE_US;
+    if (!session_up(w) || w->state >= WORKER_SHUTDOWN)
+        return false;
+    if (core_now(w->d) - w->good_us > SPREAD_US)
+        watch_look(w);
+    return true;
 }
 
 /* The list that began at b->list_us did not name it. True: it is gone, and w
