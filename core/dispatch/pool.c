@@ -247,7 +247,6 @@ static void replay_instance(struct backend *b, const struct journal_rec *rec)
     w->created_wall_us = rec->at_us;
     w->instance_rec = true;
     worker_runs_changed(w);
-    watch_supervise(w);
 }
 
 /* A start command may have reached, or may still reach, this instance. */
@@ -388,6 +387,8 @@ static void obey(struct worker *w, const struct cloud_instance *i)
     default:
         session_want(w);
         pool_fix_tags(w);
+        if (!deadline_armed(&w->destroy_timer))
+            pool_destroy_instance(w); /* if that was decided */
     }
 }
 
@@ -405,13 +406,11 @@ void pool_saw(struct backend *b, const struct cloud_instance *i,
     update(w, i);
     if (fresh) {
         adopt(w, i);
-        w->listed = true;
         bool ours = create_claim(w);
 
+        worker_listed(w);
         worker_log(w, LOG_INFO, ours ? "instance appeared"
                                      : "instance adopted", NULL);
-        if (!ours)
-            watch_supervise(w);
         if (!w->instance_rec) {
             w->instance_rec = true;
             pool_record(w);

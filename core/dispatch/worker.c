@@ -60,10 +60,20 @@ struct worker *worker_create(struct backend *b, const char *id)
     w->good_us = w->created_us;
     w->idle_us = w->created_us;
     w->link_lost_us = w->created_us;
-    deadline_set(d->deadlines, &w->boot_limit,
-                 w->created_us + d->cfg->timeout_booting_ms * 1000,
-                 on_boot_limit, w);
     return w;
+}
+
+void worker_listed(struct worker *w)
+{
+    struct dispatch *d = w->d;
+    int64_t now = core_now(d);
+
+    w->listed = true;
+    w->created_us = w->good_us = w->idle_us = w->link_lost_us = now;
+    deadline_set(d->deadlines, &w->boot_limit,
+                 now + d->cfg->timeout_booting_ms * 1000, on_boot_limit, w);
+    if (w->state == WORKER_UNKNOWN)
+        watch_supervise(w);
 }
 
 void worker_free(struct worker *w)

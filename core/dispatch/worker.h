@@ -49,7 +49,7 @@ struct worker {
     enum worker_state state;
     enum dispatch_behavior behavior;
     char *why_down;      /* why it was drained or ended */
-    int64_t created_us;  /* monotonic: first sight */
+    int64_t created_us;  /* monotonic: first sight, or first list that had it */
     int64_t created_wall_us;
     int64_t ready_us;    /* when it came into service; 0 */
     int64_t idle_us;     /* since when it is empty */
@@ -127,6 +127,9 @@ struct worker {
 
 struct worker *worker_create(struct backend *b, const char *id);
 void worker_free(struct worker *w);
+/* A cloud has told of it for the first time in this process: from now on it is
+ * judged. Never before: one that could not even be looked for is not silent. */
+void worker_listed(struct worker *w);
 /* Feed the state machine; carries out what follows. why: for people. */
 void worker_event(struct worker *w, enum worker_event ev, const char *why);
 /* Recompute room and emptiness after its runs changed. */
