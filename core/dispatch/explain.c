@@ -97,7 +97,8 @@ static void tell_busy(const struct qent *q, char *out)
         snprintf(out, TEXT_MAX, "a request about it is under way");
 }
 
-static void tell_why(const struct qent *q, char *out)
+/* What keeps it waiting that is not on its way already. */
+static void tell_limit(const struct qent *q, char *out)
 {
     const struct plan_reason *r = &q->pc.reason;
     struct dispatch *d = q->d;
@@ -105,42 +106,7 @@ static void tell_why(const struct qent *q, char *out)
     const char *type = type_name(r->type);
     unsigned n = r->position;
 
-    out[0] = '\0';
     switch (r->why) {
-    case PLAN_RUNNING:
-        break;
-    case PLAN_STARTING:
-        snprintf(out, TEXT_MAX, "being started on instance %s",
-                 worker_name(d, r->worker));
-        break;
-    case PLAN_ON_HOLD:
-        snprintf(out, TEXT_MAX, "on hold: its priority is 0");
-        break;
-    case PLAN_NONE:
-    case PLAN_BUSY:
-        tell_busy(q, out);
-        break;
-    case PLAN_OLD_PROCESS:
-        snprintf(out, TEXT_MAX, "waiting for an earlier process of it to end");
-        break;
-    case PLAN_LOCKING:
-        snprintf(out, TEXT_MAX, "about to be locked; next is an instance of "
-                 "type %s", type);
-        break;
-    case PLAN_BOOTING:
-        snprintf(out, TEXT_MAX, "waiting for instance %s of type %s to come "
-                 "into service", worker_name(d, r->worker), type);
-        break;
-    case PLAN_CREATE:
-        snprintf(out, TEXT_MAX, "waiting for a new instance of type %s that "
-                 "is being created", type);
-        break;
-    case PLAN_NEXT_CREATE:
-        snprintf(out, TEXT_MAX, "position %u: waiting for a new instance of "
-                 "type %s; %" PRId64 " create calls are in flight, the limit "
-                 "is %" PRId64, n, type, d->pool->creates_in_flight,
-                 d->cfg->max_create_ops);
-        break;
     case PLAN_SUPERVISORS:
         snprintf(out, TEXT_MAX, "position %u: as many workflow supervisors "
                  "run as SupervisorFraction allows", n);
@@ -180,6 +146,57 @@ static void tell_why(const struct qent *q, char *out)
         break;
     case PLAN_BEHIND:
         snprintf(out, TEXT_MAX, "position %u: other containers go first", n);
+        break;
+    default: /* tell_why() */
+        break;
+    }
+}
+
+static void tell_why(const struct qent *q, char *out)
+{
+    const struct plan_reason *r = &q->pc.reason;
+    struct dispatch *d = q->d;
+    const char *type = type_name(r->type);
+    unsigned n = r->position;
+
+    out[0] = '\0';
+    switch (r->why) {
+    case PLAN_RUNNING:
+        break;
+    case PLAN_STARTING:
+        snprintf(out, TEXT_MAX, "being started on instance %s",
+                 worker_name(d, r->worker));
+        break;
+    case PLAN_ON_HOLD:
+        snprintf(out, TEXT_MAX, "on hold: its priority is 0");
+        break;
+    case PLAN_NONE:
+    case PLAN_BUSY:
+        tell_busy(q, out);
+        break;
+    case PLAN_OLD_PROCESS:
+        snprintf(out, TEXT_MAX, "waiting for an earlier process of it to end");
+        break;
+    case PLAN_LOCKING:
+        snprintf(out, TEXT_MAX, "about to be locked; next is an instance of "
+                 "type %s", type);
+        break;
+    case PLAN_BOOTING:
+        snprintf(out, TEXT_MAX, "waiting for instance %s of type %s to come "
+                 "into service", worker_name(d, r->worker), type);
+        break;
+    case PLAN_CREATE:
+        snprintf(out, TEXT_MAX, "waiting for a new instance of type %s that "
+                 "is being created", type);
+        break;
+    case PLAN_NEXT_CREATE:
+        snprintf(out, TEXT_MAX, "position %u: waiting for a new instance of "
+                 "type %s; %" PRId64 " create calls are in flight, the limit "
+                 "is %" PRId64, n, type, d->pool->creates_in_flight,
+                 d->cfg->max_create_ops);
+        break;
+    default:
+        tell_limit(q, out);
         break;
     }
 }

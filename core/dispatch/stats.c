@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Metrics of the dispatcher. Loop thread only.
+ * Metrics of the dispatcher, under the names that the peer's dashboards use.
+ * What is counted is counted where it happens; gauges are recomputed from the
+ * pool and the queue when somebody asks. Loop thread only.
  */
 
 #include "core/dispatch/stats.h"
