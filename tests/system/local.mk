@@ -2,6 +2,6 @@
 #
 # system: the real programs together.
 EXTRA_DIST += tests/system/cluster.py
-EXTRA_DIST += tests/system/t_200.py tests/system/t_faults.py \
+SYSTEM_TESTS += tests/system/t_200.py tests/system/t_faults.py \
 	tests/system/t_kill9.py
 SYSTEM_TESTS += tests/system/localvm.sh
