@@ -111,17 +111,24 @@ static void end_superseded(struct qent *q)
 }
 
 /* What says nothing about the present attempt: the exit of a superseded one
- * (its start command came late, and was refused); and, in the queue again,
- * everything before (the reply to our unlock may have been lost). */
+ * (its start command came late, and was refused); in the queue again,
+ * everything before (the reply to our unlock may have been lost); and while
+ * it is locked, the absence of a revoked one: the lock is kept and used again,
+ * a start that never came about costs no attempt. */
 static void forget_past(struct qent *q)
 {
     if (q->exit_us > 0 && q->exit_attempt > 0 &&
         q->exit_attempt < q->c.attempt)
         q->exit_us = q->exit_attempt = 0;
-    if (q->c.state != CTR_QUEUED || q->runs || !reconcile_fresh(q))
+    if (q->runs || !reconcile_fresh(q))
         return;
-    q->exit_us = q->exit_attempt = q->gone_us = 0;
-    qent_forget_token(q);
+    if (q->c.state == CTR_QUEUED) {
+        q->exit_us = q->exit_attempt = q->gone_us = 0;
+        qent_forget_token(q);
+    } else if (q->c.state == CTR_LOCKED && q->exit_attempt > 0 &&
+               q->exit_attempt <= q->revoked_upto) {
+        q->exit_us = q->exit_attempt = 0;
+    }
 }
 
 /* A request that still waits at the gate, but is not right any more. */

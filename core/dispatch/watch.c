@@ -56,13 +56,24 @@ static void on_stale(void *arg)
                                            "supervisor");
 }
 
+/* A process of this container that is not r's: nothing of r was sent yet, or
+ * it is of another attempt, whose start command came late. The server refuses
+ * it, and it ends by itself. */
+static bool is_another(const struct run *r, int64_t attempt)
+{
+    return r->state == RUN_PREPARING ||
+           (attempt > 0 && r->attempt > 0 && attempt != r->attempt);
+}
+
 /* A process was named. */
-static struct run *seen(struct worker *w, const char *uuid, int64_t attempt,
-                        bool stale)
+static void seen(struct worker *w, const char *uuid, int64_t attempt,
+                 bool stale)
 {
     struct dispatch *d = w->d;
     struct run *r = run_find(w, uuid);
 
+    if (r && is_another(r, attempt))
+        return;
     if (!r) {
         r = run_create(w, uuid, attempt);
         run_bind(r, cqueue_need(d->queue, uuid));
@@ -77,7 +88,7 @@ static struct run *seen(struct worker *w, const char *uuid, int64_t attempt,
     enum run_state now = stale ? RUN_STALE : RUN_LIVE;
 
     if (r->state == now)
-        return r;
+        return;
     if (stale)
         deadline_set(d->deadlines, &r->stale_timer, core_now(d) +
                      d->cfg->timeout_stale_run_lock_ms * 1000, on_stale, r);
@@ -86,7 +97,6 @@ static struct run *seen(struct worker *w, const char *uuid, int64_t attempt,
     r->state = now;
     if (r->q)
         cqueue_mark(r->q);
-    return r;
 }
 
 /* A run was not named by a look that began at `begun`. */
@@ -168,10 +178,21 @@ static int64_t look_pause(const struct worker *w)
     return quiet < most ? quiet : most;
 }
 
+/* What a look names that is not on the books may have ended since it began:
+ * its exit was told by the stream meanwhile. Then look again. */
+static bool outdated(struct worker *w, const char *uuid)
+{
+    return w->exit_us >= w->list_us && !run_find(w, uuid);
+}
+
 static void take_list(struct worker *w, const struct probe_list *l)
 {
-    for (size_t i = 0; i < l->n; i++)
-        seen(w, l->v[i].uuid, 0, l->v[i].stale);
+    for (size_t i = 0; i < l->n; i++) {
+        if (outdated(w, l->v[i].uuid))
+            w->list_wanted = true;
+        else
+            seen(w, l->v[i].uuid, 0, l->v[i].stale);
+    }
     settle(w, w->list_us);
     if (l->broken)
         broken(w);
@@ -248,6 +269,7 @@ static void on_run_gone(struct worker *w, const struct probe_event *e)
 {
     struct run *r = run_find(w, e->uuid);
 
+    w->exit_us = core_now(w->d);
     /* An exit of an older attempt is not the exit of this one. */
     if (!r || r->state == RUN_PREPARING ||
         (e->attempt > 0 && r->attempt > 0 && e->attempt != r->attempt))
