@@ -186,11 +186,9 @@ int sim_api_revoke(struct sim_api *a, struct sim_ctr *c, struct err *err)
 {
     if (c->final_us == 0 && check_owner(a, c, "revoke", err) != 0)
         return -1;
-    if (!c->revoked) {
-        check_revoke(a->w, c);
+    if (!c->revoked)
         sim_trace(a->w, "ctr %s attempt %" PRId64 " revoked", c->rec.uuid,
                   c->rec.attempt);
-    }
     c->revoked = true;
     sim_point(a->w, SIM_POINT_REVOKE_DONE);
     return 0;

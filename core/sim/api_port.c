@@ -15,6 +15,7 @@
 #include "core/base/map.h"
 #include "core/base/text.h"
 #include "core/sim/api_impl.h"
+#include "core/sim/check.h"
 #include "core/sim/op.h"
 
 enum { PAGE_MAX = 40, FEED_RING = 256, FEED_ITEMS = 50 };
@@ -424,7 +425,10 @@ static struct op *revoke(struct api_port *port, const char *uuid,
                          void *arg)
 {
     struct call_op *o = call_new(port, REVOKE, uuid, arg);
+    struct sim_ctr *c = sim_api_find(o->a, uuid);
 
+    if (c && !o->op.w->crashing)
+        check_revoke_call(o->op.w, c);
     o->cb.plain = cb;
     return call_send(o, deadline_ms);
 }

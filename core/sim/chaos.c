@@ -189,6 +189,9 @@ struct sim_chaos *sim_chaos_create(struct sim *w, int64_t for_us)
     for (unsigned f = 0; f < SIM_FAULT_COUNT; f++)
         if (rated[f])
             w->faults[f].rate = rates[draw(x, 0, 5)];
+    /* Their opportunities are rare. */
+    w->faults[SIM_FAULT_STALE_LONG].rate *= 8;
+    w->faults[SIM_FAULT_TAGS_LOST].rate *= 4;
     strike_again(x);
     return x;
 }

@@ -128,10 +128,9 @@ void check_cancel_cause(struct sim *w, const struct sim_ctr *c)
                  ctr_state_name(c->rec.state));
 }
 
-void check_revoke(struct sim *w, const struct sim_ctr *c)
+void check_revoke_call(struct sim *w, const struct sim_ctr *c)
 {
-    /* A payload that came alive while the request was on its way was out of
-     * sight when it was decided. */
+    /* The news of one that just came alive is on its way. */
     if (c->live == 0 || c->rec.state != CTR_RUNNING || unwanted(w, c) ||
         c->operator_kill || w->now_us - c->live_us < ON_ITS_WAY_US)
         return;

@@ -37,8 +37,9 @@ void check_unlock_cost(struct sim *w, const struct sim_ctr *c);
 void check_cancel_cause(struct sim *w, const struct sim_ctr *c);
 /* A runner writes a final state. */
 void check_final(struct sim *w, const struct sim_ctr *c, enum ctr_state state);
-/* A revoke arrives: not under a healthy payload that its user still wants. */
-void check_revoke(struct sim *w, const struct sim_ctr *c);
+/* A revoke leaves the dispatcher: not under a healthy payload that its user
+ * still wants. */
+void check_revoke_call(struct sim *w, const struct sim_ctr *c);
 /* A create request leaves the dispatcher: its intent is durable. */
 void check_create_call(struct sim *w, const struct sim_cloud *c,
                        const struct cloud_create_req *req);

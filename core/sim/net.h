@@ -47,6 +47,7 @@ struct sim_net {
     const char *runner_command; /* present without being deployed; or NULL */
     const char *login_user;     /* of machines made from now on */
     const char *boot_probe;
+    bool no_watch;          /* the runner has no --watch */
     const char *secret_tag; /* key of the tag with the instance secret */
 };
 

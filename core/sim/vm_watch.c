@@ -192,7 +192,8 @@ static void stream_effect(struct op *op)
         return;
     }
     sim_command_parse(m->net, s->command, &cmd);
-    if (cmd.kind != SIM_CMD_WATCH || !sim_machine_has_runner(m, cmd.path)) {
+    if (cmd.kind != SIM_CMD_WATCH || m->net->no_watch ||
+        !sim_machine_has_runner(m, cmd.path)) {
         op_done_in(op, line_delay(s));
         return;
     }

@@ -96,7 +96,8 @@ static void put_settings(struct rig *r)
 }
 
 /* Half of the worlds deploy the runner, half find it in their image; some log
- * in as an ordinary user; some clouds cannot verify host keys. */
+ * in as an ordinary user; some clouds cannot verify host keys; some servers
+ * have no feed, some runners no watch. */
 static void put_variety(struct rig *r)
 {
     struct sim_net *n = r->w->net;
@@ -105,6 +106,9 @@ static void put_variety(struct rig *r)
         n->login_user = "crunch";
     if (r->w->seed % 4 < 2)
         r->cloud->port.caps &= ~(uint32_t) CLOUD_CAP_VERIFY_KEY;
+    if (r->w->seed % 6 == 0)
+        r->w->api->features &= ~(uint32_t) API_FEED;
+    n->no_watch = r->w->seed % 7 == 0;
     n->runner = runner_bytes;
     n->runner_size = sizeof runner_bytes;
     n->runner_hash = "0123456789abcdef0123456789abcdef";
