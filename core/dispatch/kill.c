@@ -75,6 +75,8 @@ static void send_term(struct run *r)
     buf_init(&cmd, RUNNER_CMD_MAX);
     runner_cmd_kill(d->cfg, worker_user(w), SIGTERM_NUMBER, r->uuid, &cmd);
     req.command = cmd.data;
+    if (r->kill_since_us == 0)
+        r->kill_since_us = core_now(d);
     r->kill_in_flight = true;
     w->channels++;
     worker_ref(w);
@@ -86,11 +88,12 @@ static void kill_step(void *arg)
 {
     struct run *r = arg;
     struct dispatch *d = r->d;
-    int64_t age = core_now(d) - r->kill_since_us;
+    int64_t since = r->kill_since_us;
 
     if (!core_acts(d) || r->over)
         return;
-    if (!r->unkillable && age >= d->cfg->timeout_term_ms * 1000)
+    if (!r->unkillable && since > 0 &&
+        core_now(d) - since >= d->cfg->timeout_term_ms * 1000)
         give_up(r);
     if (r->over)
         return;
@@ -116,8 +119,15 @@ void run_kill(struct run *r, const char *why)
     if (r->kill_why)
         return;
     r->kill_why = why;
-    r->kill_since_us = core_now(d);
     log_event(d->lg, LOG_INFO, "ending process", "ContainerUUID", r->uuid,
               "Instance", r->w->id, "Reason", why, NULL);
     again(r, 0);
+}
+
+void run_spare(struct run *r, const char *why)
+{
+    if (r->kill_why != why || r->kill_since_us > 0)
+        return;
+    r->kill_why = NULL;
+    deadline_stop(r->d->deadlines, &r->kill_timer);
 }

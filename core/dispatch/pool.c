@@ -505,6 +505,8 @@ static void on_destroyed(void *arg, const struct op_result *r)
                  on_destroy_timer, w);
 }
 
+enum { NOT_OPEN_US = 1000000 };
+
 /* Ask for it now, and again each time it is due, until the instance is
  * confirmed gone. */
 void pool_destroy_instance(struct worker *w)
@@ -514,9 +516,11 @@ void pool_destroy_instance(struct worker *w)
     int64_t now = core_now(d), next = 0;
 
     if (w->destroy_in_flight || w->dead || w->state != WORKER_SHUTDOWN ||
-        !core_acts(d) || !w->b->open)
+        !core_acts(d))
         return;
-    if (now < w->destroy_hold.until_us)
+    if (!w->b->open)
+        next = now + NOT_OPEN_US;
+    else if (now < w->destroy_hold.until_us)
         next = w->destroy_hold.until_us;
     else if (!pace_take(&w->b->pace, now, &next))
         ; /* next says when */

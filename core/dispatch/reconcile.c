@@ -153,6 +153,17 @@ static void kill_all(struct qent *q, const char *why)
     }
 }
 
+static const char unwanted[] = "priority is 0";
+
+/* Wanted again before it was hit. */
+static void spare_all(struct qent *q)
+{
+    bool wanted = qent_ours(q) && q->c.priority > 0;
+
+    for (struct run *r = q->runs; wanted && r; r = r->next_of_ctr)
+        run_spare(r, unwanted);
+}
+
 static const char *kill_reason(const struct qent *q)
 {
     if (q->missing)
@@ -161,7 +172,7 @@ static const char *kill_reason(const struct qent *q)
         return "the container has ended";
     if (q->c.state == CTR_QUEUED)
         return "the container was put back into the queue";
-    return qent_ours(q) ? "priority is 0" : "the container is not ours";
+    return qent_ours(q) ? unwanted : "the container is not ours";
 }
 
 static void forget_lost(struct qent *q)
@@ -246,6 +257,7 @@ void reconcile(struct qent *q)
     withdraw(q, verdict);
     switch (verdict) {
     case RECONCILE_NOTHING:
+        spare_all(q);
         break;
     case RECONCILE_DROP:
         cqueue_drop(q);

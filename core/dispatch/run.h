@@ -57,7 +57,7 @@ struct run {
     char *token;         /* until the start command is sent */
 
     const char *kill_why; /* static text; NULL = nobody wants it dead */
-    int64_t kill_since_us;
+    int64_t kill_since_us; /* of the first signal sent; 0 = none was sent */
     bool kill_in_flight;
     bool unkillable;
     struct deadline kill_timer;
@@ -92,5 +92,8 @@ const char *run_state_label(enum run_state s);
 
 /* Begin to end it, for a reason (static text); repeats are harmless. */
 void run_kill(struct run *r, const char *why);
+/* The reason has gone (why is the very text that was given): let it live, if
+ * no signal was sent yet. */
+void run_spare(struct run *r, const char *why);
 
 #endif

@@ -438,6 +438,13 @@ static void on_silence(void *arg)
 
     if (w->dead || w->state >= WORKER_SHUTDOWN)
         return;
+    if (!w->listed) {
+        /* The journal knows of it, but no cloud told us yet where it is: the
+         * silence is not its own. */
+        worker_alive(w);
+        arm_silence(w);
+        return;
+    }
     if (quiet >= silence_limit(w) && w->state != WORKER_BOOTING) {
         worker_event(w, WORKER_EV_SILENT, "no sign of life");
         if (w->state >= WORKER_SHUTDOWN)
