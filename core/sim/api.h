@@ -67,7 +67,7 @@ struct sim_ctr {
     bool operator_kill;    /* an operator asked for its end */
 
     VEC(struct sim_start) starts;
-    int64_t live_us; /* when its payload started */
+    uint64_t told_gen; /* incarnation that was told of its process */
     unsigned payload_starts;
     unsigned live; /* payload trees alive right now */
     bool exited;   /* its payload ended by itself */

@@ -22,7 +22,7 @@
 #include "core/sim/journal.h"
 #include "core/sim/vm.h"
 
-enum { JUST_NOW_US = 60 * SIM_S, ON_ITS_WAY_US = SIM_S / 5 };
+enum { JUST_NOW_US = 60 * SIM_S };
 
 /* Its user does not want it, or did not until a moment ago. */
 static bool unwanted(const struct sim *w, const struct sim_ctr *c)
@@ -130,9 +130,9 @@ void check_cancel_cause(struct sim *w, const struct sim_ctr *c)
 
 void check_revoke_call(struct sim *w, const struct sim_ctr *c)
 {
-    /* The news of one that just came alive is on its way. */
+    /* One that it was not told of is out of its sight. */
     if (c->live == 0 || c->rec.state != CTR_RUNNING || unwanted(w, c) ||
-        c->operator_kill || w->now_us - c->live_us < ON_ITS_WAY_US)
+        c->operator_kill || c->told_gen != w->gen)
         return;
     for (size_t i = 0; i < c->starts.n; i++) {
         const struct sim_start *s = &c->starts.v[i];

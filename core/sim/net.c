@@ -254,6 +254,9 @@ static void exec_fire(struct op *op, const struct op_result *r)
 
     if (r->outcome == OP_DONE)
         sim_machine_contact(o->machine);
+    if (r->outcome == OP_DONE &&
+        (o->cmd.kind == SIM_CMD_LIST || o->cmd.kind == SIM_CMD_START))
+        sim_machine_told(o->machine, o->out.data);
     sim_trace(op->w, "exec on %s (%d %s) => %s %d", o->machine->vm->id,
               o->cmd.kind, o->cmd.uuid,
               r->outcome == OP_DONE ? "exit" : r->err.text, o->code);

@@ -74,6 +74,13 @@ static void on_timed_out(void *arg)
     sim_net_break_all(m->net, m, "connection timed out");
 }
 
+void sim_machine_told(struct sim_machine *m, const char *text)
+{
+    for (size_t i = 0; i < m->procs.n; i++)
+        if (strstr(text, m->procs.v[i]->uuid))
+            m->procs.v[i]->ctr->told_gen = m->net->w->gen;
+}
+
 void sim_machine_halt(struct sim_machine *m)
 {
     if (m->halted)

@@ -100,6 +100,9 @@ void sim_machine_break(struct sim_machine *m);
 void sim_machine_watch(struct sim_machine *m, struct sim_stream *s);
 
 struct sim_proc *sim_machine_proc(struct sim_machine *m, const char *uuid);
+/* The dispatcher is told this text: each process named in it is known to it
+ * from now on. */
+void sim_machine_told(struct sim_machine *m, const char *text);
 /* Start command executed: 0, or 1 with a text when the lock is held. */
 int sim_proc_start(struct sim_machine *m, struct sim_ctr *c, const char *token,
                    int64_t attempt, size_t start);

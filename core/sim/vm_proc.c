@@ -241,7 +241,6 @@ static void payload_start(void *arg)
     p->phase = SIM_PROC_RUNNING;
     p->ctr->live++;
     p->ctr->payload_starts++;
-    p->ctr->live_us = w->now_us;
     sim_trace(w, "payload of %s starts on %s", p->uuid, p->machine->vm->id);
     check_payload_start(w, p);
     p->beat = sim_at(w, BEAT_US, on_beat, p);

@@ -108,6 +108,7 @@ static void pump(void *arg)
     VEC_REMOVE(&s->lines, 0);
     if (op_alive(&s->op)) {
         sim_machine_contact(m);
+        sim_machine_told(m, line);
         sim_trace(s->op.w, "watch line %s", line);
         s->on_line(s->arg, line, strlen(line));
     }
