@@ -5,7 +5,7 @@
  * Making goes from the parent downwards, one step at a time in all trees. In
  * the v2 tree a controller reaches a group only if every group above it lists
  * the controller in cgroup.subtree_control, and a group that holds processes
- * itself cannot do that (EBUSY; the true root is exempt). A tree that refuses
+ * itself must not do that (the true root is exempt). A tree that refuses
  * is dropped from the result and the rest goes on: what is limited in the end
  * is what cgroup_set_limits() reports.
  *
@@ -59,6 +59,21 @@ static void drop(struct cgroup *cg, int tree)
     cg->v2 &= ~(1U << tree);
 }
 
+/*
+ * A group below the true root that holds processes itself must not pass
+ * controllers on. The kernel refuses memory there (EBUSY), but takes cpu and
+ * pids, and then no process can enter the groups below ("domain invalid").
+ */
+static bool is_populated(const struct cgroup *cg)
+{
+    char path[CGROUP_FILE_SIZE], pid[16];
+
+    return cgroup_file(cg, CGROUP_UNIFIED, "cgroup.type", path) &&
+           access(path, F_OK) == 0 &&
+           cgroup_file(cg, CGROUP_UNIFIED, "cgroup.procs", path) &&
+           sysfile_read(path, pid, sizeof pid) > 0;
+}
+
 /* Let the children of `parent` have this controller. */
 static int enable(const struct cgroup *parent, int tree, struct err *err)
 {
@@ -69,6 +84,8 @@ static int enable(const struct cgroup *parent, int tree, struct err *err)
     sysfile_read(path, list, sizeof list);
     if (cgroup_has_word(list, name))
         return 0;
+    if (is_populated(parent))
+        return err_set_errno(err, EBUSY, "enable %s in %s", name, path);
     snprintf(word, sizeof word, "+%s", name);
     if (sysfile_write(path, word) < 0)
         return err_set_errno(err, errno, "enable %s in %s", name, path);
