@@ -93,17 +93,6 @@ static int is_mount_point(const char *path)
     return st.stx_attributes & STATX_ATTR_MOUNT_ROOT ? 1 : 0;
 }
 
-int mnt_fix_root(const char *at, struct err *err)
-{
-    if (is_mount_point("/") != 0)
-        return 0;
-    if (mnt_bind("/", at, MNT_REC, err) < 0)
-        return -1;
-    if (chroot(at) < 0 || chdir("/") < 0)
-        return err_set_errno(err, errno, "enter the copy of / at %s", at);
-    return 0;
-}
-
 int mnt_pivot(const char *new_root, struct err *err)
 {
     if (is_mount_point(new_root) != 1 &&

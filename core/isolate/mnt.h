@@ -33,15 +33,9 @@ enum mnt_flag {
 };
 
 /* Nothing that is mounted from now on is seen outside, and nothing from
- * outside comes in. */
+ * outside comes in. Fails in a plain chroot, where "/" is no mount point: what
+ * lies above could not be told to keep out. */
 int mnt_private(struct err *err);
-
-/*
- * Where "/" is not a mount point (a plain chroot), pivot_root() fails. Bind
- * the current root, mounts below included, onto the directory `at` and make
- * that the root of this process. Does nothing where "/" is a mount point.
- */
-int mnt_fix_root(const char *at, struct err *err);
 
 /*
  * Resolve `path` inside the root directory (a descriptor), symbolic links

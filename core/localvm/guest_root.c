@@ -291,7 +291,7 @@ int guest_enter_root(const struct guest *g, struct err *remark,
     dir_of(g, "root", path);
     dir_of(g, "disk", disk);
     if (mnt_private(err) < 0 || make_dir(path, 0755, err) < 0 ||
-        make_dir(disk, 0755, err) < 0 || mnt_fix_root(path, err) < 0)
+        make_dir(disk, 0755, err) < 0)
         return -1;
     if (host ? build_host(g, path, err) < 0
              : build_image(g, path, remark, err) < 0)

@@ -293,7 +293,7 @@ int root_enter(const struct node *node, const struct stage *stage,
     CLEANUP(mem_free) char *root = mem_printf("%s/root", stage->dir);
 
     umask(022);
-    if (mnt_private(err) < 0 || mnt_fix_root(root, err) < 0 ||
+    if (mnt_private(err) < 0 ||
         assemble(root, image, err) < 0 ||
         make_fresh(root, stage, err) < 0 ||
         mount_all(root, node, stage, err) < 0)
