@@ -225,7 +225,12 @@ static void write_list_schema(struct jsn_w *w, const struct resource *r)
     jsn_w_str(w, "type", "object");
     jsn_w_obj(w, "properties");
     write_type(w, "kind", "string");
-    write_type(w, "items", "array");
+    jsn_w_obj(w, "items");
+    jsn_w_str(w, "type", "array");
+    jsn_w_obj(w, "items");
+    jsn_w_str(w, "$ref", r->model);
+    jsn_w_end_obj(w);
+    jsn_w_end_obj(w);
     write_type(w, "offset", "integer");
     write_type(w, "limit", "integer");
     write_type(w, "items_available", "integer");

@@ -47,3 +47,19 @@ bin_PROGRAMS += crunch-api-server
 crunch_api_server_SOURCES = core/apiserver/main.c
 crunch_api_server_LDADD = core/apiserver/libapiserver.a $(CONF_LIBS) \
 	$(STORE_LIBS)
+
+SYSTEM_TESTS += tests/system/api-sdk.py
+CLEAN_DIRS += tests/venv-arvados
+
+TEST_HELPERS += tests/bench/apibench
+tests_bench_apibench_SOURCES = tests/bench/apibench.c
+tests_bench_apibench_LDADD = $(SQLITE_LIBS)
+BENCHES += tests/bench/api.sh
+
+APISERVER_LIBS = core/apiserver/libapiserver.a $(STORE_LIBS)
+
+UNIT_TESTS += tests/unit/test_filters tests/unit/test_rules
+tests_unit_test_filters_SOURCES = tests/unit/test_filters.c
+tests_unit_test_filters_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
+tests_unit_test_rules_SOURCES = tests/unit/test_rules.c
+tests_unit_test_rules_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)

@@ -111,10 +111,10 @@ static int set_up(struct store_tx *tx, const char *path, bool full,
                     "PRAGMA journal_size_limit = 67108864", err) < 0)
         return -1;
     if (tx->writer)
-        return tx_exec(tx, "PRAGMA cache_size = -65536", err) < 0
+        return tx_exec(tx, "PRAGMA cache_size = -32768", err) < 0
                    ? -1
                    : set_up_writer(tx, path, full, err);
-    return tx_exec(tx, "PRAGMA cache_size = -16384;"
+    return tx_exec(tx, "PRAGMA cache_size = -8192;"
                        "PRAGMA query_only = ON", err);
 }
 
