@@ -20,9 +20,23 @@ core_plugin_libplugin_a_SOURCES = \
 	core/plugin/schema.c core/plugin/schema.h \
 	core/plugin/trust.c core/plugin/trust.h
 
-UNIT_TESTS += tests/unit/test_iset tests/unit/test_registry
+UNIT_TESTS += \
+	tests/unit/test_descriptor \
+	tests/unit/test_hosttab \
+	tests/unit/test_iset \
+	tests/unit/test_record \
+	tests/unit/test_registry \
+	tests/unit/test_schema
 
+tests_unit_test_descriptor_SOURCES = tests/unit/test_descriptor.c
+tests_unit_test_descriptor_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
+tests_unit_test_hosttab_SOURCES = tests/unit/test_hosttab.c
+tests_unit_test_hosttab_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
 tests_unit_test_iset_SOURCES = tests/unit/test_iset.c
 tests_unit_test_iset_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
+tests_unit_test_record_SOURCES = tests/unit/test_record.c
+tests_unit_test_record_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
 tests_unit_test_registry_SOURCES = tests/unit/test_registry.c
 tests_unit_test_registry_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
+tests_unit_test_schema_SOURCES = tests/unit/test_schema.c
+tests_unit_test_schema_LDADD = $(PLUGIN_LIBS) $(TEST_LIBS)
