@@ -108,6 +108,10 @@ static void absent(struct run *r, int64_t begun)
         return;
     if (r->state == RUN_SENT && r->ended_us == 0 && r->in_flight)
         return; /* its command is still out: nothing to conclude */
+    if (r->ended_us > begun && r->seen_us == 0) {
+        watch_look(r->w); /* the look is older than the start */
+        return;
+    }
     if (r->settled && r->ended_us <= begun) {
         if (r->seen_us == 0 && r->code != 0)
             run_end(r); /* it never started */
