@@ -40,7 +40,10 @@ static void check_overcommit(struct sim *w, const struct sim_machine *m)
 
     for (size_t i = 0; i < m->procs.n; i++) {
         const struct ctr *c = &m->procs.v[i]->ctr->rec;
+        enum sim_phase phase = m->procs.v[i]->phase;
 
+        if (phase != SIM_PROC_RUNNING && phase != SIM_PROC_STALE)
+            continue;
         vcpus += c->vcpus;
         ram += c->ram;
         scratch += c->tmp_capacity;
