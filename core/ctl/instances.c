@@ -133,7 +133,7 @@ int verb_instances(struct ctl *ctl)
 
 static void put_line(const char *what, const char *text)
 {
-    CLEANUP(buf_fini) struct buf safe;
+    CLEANUP(buf_fini) struct buf safe = {0};
 
     if (!*text)
         return;

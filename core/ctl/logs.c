@@ -58,7 +58,7 @@ static void quote(const struct buf *in, struct buf *out)
 
 static int emit(struct ctl *ctl, int fd, const struct buf *b, struct err *err)
 {
-    CLEANUP(buf_fini) struct buf quoted;
+    CLEANUP(buf_fini) struct buf quoted = {0};
 
     if (ctl_has(ctl, "raw"))
         return write_all(fd, b->data, b->len, err);

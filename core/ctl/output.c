@@ -131,7 +131,7 @@ static int copy_all(struct ctl *ctl, const char *collection, int dir,
         return -1;
     for (size_t i = 0; i < jsn_count(items); i++) {
         const struct jsn *item = jsn_at(items, i);
-        CLEANUP(buf_fini) struct buf safe;
+        CLEANUP(buf_fini) struct buf safe = {0};
         const char *name;
         int64_t size;
 

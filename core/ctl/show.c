@@ -23,7 +23,7 @@ enum { SHOW_OUT_MAX = 64 << 20 };
 /* One member of a record, whatever its type, on a line. */
 static void put_member(const struct jsn *j, const char *key)
 {
-    CLEANUP(buf_fini) struct buf b, safe;
+    CLEANUP(buf_fini) struct buf b = {0}, safe = {0};
     const struct jsn *v = jsn_get(j, key);
 
     if (!v)

@@ -241,7 +241,7 @@ static void on_list(void *arg, const struct exec_result *res)
 static void look_now(struct worker *w)
 {
     struct dispatch *d = w->d;
-    CLEANUP(buf_fini) struct buf cmd;
+    CLEANUP(buf_fini) struct buf cmd = {0};
     struct exec_req req = {.deadline_ms = d->cfg->exec_deadline_ms};
 
     if (!session_up(w) || !w->deployed || w->dead || w->list_in_flight ||

@@ -52,7 +52,7 @@ static int sign(const struct cli *cli, const struct settings *settings,
         .attempt = settings->attempt,
         .start_time = lock_start_time(getpid()),
     };
-    CLEANUP(buf_fini) struct buf line;
+    CLEANUP(buf_fini) struct buf line = {0};
 
     text_copy(info.uuid, cli->uuid, sizeof info.uuid);
     if (lock_write(lock_fd, &info, err) < 0)

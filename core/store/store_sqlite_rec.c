@@ -300,7 +300,7 @@ int store_insert(struct store_tx *tx, enum store_table t,
 int store_update(struct store_tx *tx, enum store_table t, const char *key,
                  const struct store_row *changes, struct err *err)
 {
-    CLEANUP(buf_fini) struct buf sql;
+    CLEANUP(buf_fini) struct buf sql = {0};
     const char *glue = " SET ";
 
     if (changes->set == 0)

@@ -3,6 +3,7 @@
 # lint: rules of the house that a program can check.
 
 LINT_TESTS += \
+	tests/lint/cleanup.sh \
 	tests/lint/docs.sh \
 	tests/lint/exports.sh \
 	tests/lint/headers.sh \

@@ -110,6 +110,12 @@ if ctags --version 2>/dev/null | grep -q 'Universal Ctags'; then
     fi
 fi
 
+green cleanup
+red cleanup core/io/i.c \
+    'int g(int x)\n{\n    CLEANUP(buf_fini) struct buf b;\n    if (x)\n        return 1;\n    buf_init(&b, 1);\n    return 0;\n}'
+red cleanup core/io/i.c \
+    'int g(int x)\n{\n    CLEANUP(mem_free) char *s;\n    return x;\n}'
+
 green words
 red words core/io/i.c '/* TO''DO: later */'
 red words tests/unit/t.c '/* FIX''ME */'
