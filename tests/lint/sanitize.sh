@@ -7,7 +7,8 @@ set -eu
 src=${TOP_SRCDIR:?}
 work=${TOP_BUILDDIR:?}/sanitize
 
-if ! command -v "${CLANG:-clang}" >/dev/null; then
+clang=${CLANG:-clang} # may be "ccache clang"
+if ! command -v "${clang##* }" >/dev/null; then
     echo "SKIP: no clang"
     exit 77
 fi
@@ -23,7 +24,7 @@ for list in address,undefined thread; do
     cd "$dir"
     if [ ! -f Makefile ]; then
         "$src/configure" -q --enable-sanitize="$list" --disable-full-check \
-            CC="${CLANG:-clang}" CFLAGS='-g -O1'
+            CC="$clang" CFLAGS='-g -O1'
     fi
     # A constructor that calls exit() ends the thread sanitizer with a code of
     # its own, and the loader's test expects the constructor's.
