@@ -97,108 +97,89 @@ static void tell_busy(const struct qent *q, char *out)
         snprintf(out, TEXT_MAX, "a request about it is under way");
 }
 
-/* What keeps it waiting that is not on its way already. */
-static void tell_limit(const struct qent *q, char *out)
+/* One sentence per reason; {type}, {worker}, {cloud} (what the cloud said),
+ * {creates}, {max} are filled in. Those that queue get their position put
+ * before. */
+static const struct {
+    bool queues;
+    const char *text;
+} sentences[] = {
+    [PLAN_NONE] = {false, NULL},
+    [PLAN_BUSY] = {false, NULL},
+    [PLAN_RUNNING] = {false, ""},
+    [PLAN_STARTING] = {false, "being started on instance {worker}"},
+    [PLAN_ON_HOLD] = {false, "on hold: its priority is 0"},
+    [PLAN_OLD_PROCESS] = {false, "waiting for an earlier process of it to end"},
+    [PLAN_LOCKING] = {false, "about to be locked, for an instance of type "
+                             "{type}"},
+    [PLAN_BOOTING] = {false, "waiting for instance {worker} of type {type} to "
+                             "come into service"},
+    [PLAN_CREATE] = {false, "waiting for a new instance of type {type} that is "
+                            "being created"},
+    [PLAN_NEXT_CREATE] = {true, "waiting for a new instance of type {type}; "
+                                "{creates} create calls are in flight"},
+    [PLAN_SUPERVISORS] = {true, "as many workflow supervisors run as "
+                                "SupervisorFraction allows"},
+    [PLAN_API_LIMIT] = {true, "the API server is overloaded, no more "
+                              "containers are started for now"},
+    [PLAN_MAX_INSTANCES] = {true, "waiting for room on an instance of type "
+                                  "{type}; MaxInstances ({max}) is reached"},
+    [PLAN_QUOTA] = {true, "the cloud account allows no more instances{cloud}"},
+    [PLAN_CAPACITY] = {true, "the cloud has no more instances of type "
+                             "{type}{cloud}"},
+    [PLAN_CLOUD_BUSY] = {true, "create calls are held off after an "
+                               "error{cloud}"},
+    [PLAN_CLOUD_DOWN] = {true, "no cloud can be asked for an instance of type "
+                               "{type}{cloud}"},
+    [PLAN_JOURNAL] = {true, "the dispatcher cannot write its journal"},
+    [PLAN_BEHIND] = {true, "other containers go first"},
+};
+
+static void put_value(const struct qent *q, const char *name, size_t n,
+                      struct buf *out)
 {
     const struct plan_reason *r = &q->pc.reason;
     struct dispatch *d = q->d;
     char says[600];
-    const char *type = type_name(r->type);
-    unsigned n = r->position;
 
-    switch (r->why) {
-    case PLAN_SUPERVISORS:
-        snprintf(out, TEXT_MAX, "position %u: as many workflow supervisors "
-                 "run as SupervisorFraction allows", n);
-        break;
-    case PLAN_API_LIMIT:
-        snprintf(out, TEXT_MAX, "position %u: the API server is overloaded, "
-                 "no more containers are started for now", n);
-        break;
-    case PLAN_MAX_INSTANCES:
-        snprintf(out, TEXT_MAX, "position %u: waiting for room on an "
-                 "instance; MaxInstances (%" PRId64 ") is reached", n,
-                 d->cfg->max_instances);
-        break;
-    case PLAN_QUOTA:
-        snprintf(out, TEXT_MAX, "position %u: the cloud account allows no "
-                 "more instances%s", n,
-                 cloud_says(d, r->type, says, sizeof says));
-        break;
-    case PLAN_CAPACITY:
-        snprintf(out, TEXT_MAX, "position %u: the cloud has no more instances "
-                 "of type %s%s", n, type,
-                 cloud_says(d, r->type, says, sizeof says));
-        break;
-    case PLAN_CLOUD_BUSY:
-        snprintf(out, TEXT_MAX, "position %u: create calls are held off "
-                 "after an error%s", n,
-                 cloud_says(d, r->type, says, sizeof says));
-        break;
-    case PLAN_CLOUD_DOWN:
-        snprintf(out, TEXT_MAX, "position %u: no cloud can be asked for an "
-                 "instance of type %s%s", n, type,
-                 cloud_says(d, r->type, says, sizeof says));
-        break;
-    case PLAN_JOURNAL:
-        snprintf(out, TEXT_MAX, "position %u: the dispatcher cannot write its "
-                 "journal", n);
-        break;
-    case PLAN_BEHIND:
-        snprintf(out, TEXT_MAX, "position %u: other containers go first", n);
-        break;
-    default: /* tell_why() */
-        break;
-    }
+    if (n == 4 && memcmp(name, "type", n) == 0)
+        buf_puts(out, type_name(r->type));
+    else if (n == 6 && memcmp(name, "worker", n) == 0)
+        buf_puts(out, worker_name(d, r->worker));
+    else if (n == 5 && memcmp(name, "cloud", n) == 0)
+        buf_puts(out, cloud_says(d, r->type, says, sizeof says));
+    else if (n == 7 && memcmp(name, "creates", n) == 0)
+        buf_printf(out, "%" PRId64, d->pool->creates_in_flight);
+    else
+        buf_printf(out, "%" PRId64, d->cfg->max_instances);
 }
 
 static void tell_why(const struct qent *q, char *out)
 {
     const struct plan_reason *r = &q->pc.reason;
-    struct dispatch *d = q->d;
-    const char *type = type_name(r->type);
-    unsigned n = r->position;
+    const char *text = sentences[r->why].text;
+    CLEANUP(buf_fini) struct buf b;
 
+    buf_init(&b, TEXT_MAX - 1);
     out[0] = '\0';
-    switch (r->why) {
-    case PLAN_RUNNING:
-        break;
-    case PLAN_STARTING:
-        snprintf(out, TEXT_MAX, "being started on instance %s",
-                 worker_name(d, r->worker));
-        break;
-    case PLAN_ON_HOLD:
-        snprintf(out, TEXT_MAX, "on hold: its priority is 0");
-        break;
-    case PLAN_NONE:
-    case PLAN_BUSY:
+    if (!text || q->impossible) {
         tell_busy(q, out);
-        break;
-    case PLAN_OLD_PROCESS:
-        snprintf(out, TEXT_MAX, "waiting for an earlier process of it to end");
-        break;
-    case PLAN_LOCKING:
-        snprintf(out, TEXT_MAX, "about to be locked; next is an instance of "
-                 "type %s", type);
-        break;
-    case PLAN_BOOTING:
-        snprintf(out, TEXT_MAX, "waiting for instance %s of type %s to come "
-                 "into service", worker_name(d, r->worker), type);
-        break;
-    case PLAN_CREATE:
-        snprintf(out, TEXT_MAX, "waiting for a new instance of type %s that "
-                 "is being created", type);
-        break;
-    case PLAN_NEXT_CREATE:
-        snprintf(out, TEXT_MAX, "position %u: waiting for a new instance of "
-                 "type %s; %" PRId64 " create calls are in flight, the limit "
-                 "is %" PRId64, n, type, d->pool->creates_in_flight,
-                 d->cfg->max_create_ops);
-        break;
-    default:
-        tell_limit(q, out);
-        break;
+        return;
     }
+    if (sentences[r->why].queues)
+        buf_printf(&b, "position %u: ", (unsigned) r->position);
+    while (*text != '\0') {
+        size_t n = strcspn(text, "{");
+
+        buf_append(&b, text, n);
+        text += n;
+        if (*text == '\0')
+            break;
+        n = strcspn(text, "}");
+        put_value(q, text + 1, n - 1, &b);
+        text += n + 1;
+    }
+    text_copy(out, b.data, TEXT_MAX);
 }
 
 static void tell_container(struct qent *q,

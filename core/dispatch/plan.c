@@ -311,6 +311,7 @@ void plan_run(struct plan *p, const struct plan_limits *lim)
     }
     for (size_t i = 0; i < p->n_ctrs; i++)
         judge(&x, i);
+    p->at_quota = x.want_quota > 0;
     make_room(&x);
 }
 

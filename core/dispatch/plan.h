@@ -137,6 +137,8 @@ struct plan {
     size_t n_actions, cap_actions;
     int64_t mapped_not_ready;      /* containers mapped, not started */
     int64_t no_place;              /* containers without any place */
+    bool at_quota;                 /* somebody waits for a quota, ours or the
+                                    * cloud's */
     uint8_t *block;                /* per type: answer of `blocked` + 1 */
 };
 

@@ -82,6 +82,16 @@ int64_t sched_no_place(const struct sched *s)
     return s->plan.no_place;
 }
 
+int64_t sched_processes(const struct sched *s)
+{
+    return s->processes;
+}
+
+bool sched_at_quota(const struct sched *s)
+{
+    return s->plan.at_quota;
+}
+
 void sched_mark(struct dispatch *d)
 {
     struct sched *s = d->sched;

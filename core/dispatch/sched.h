@@ -7,6 +7,7 @@
  * actions out.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dispatch;
@@ -27,5 +28,8 @@ void sched_work(struct dispatch *d);
 /* Of the last pass, for metrics. */
 int64_t sched_not_ready(const struct sched *s);
 int64_t sched_no_place(const struct sched *s);
+int64_t sched_processes(const struct sched *s);
+/* May no instance be added, by our limit or by the cloud's? */
+bool sched_at_quota(const struct sched *s);
 
 #endif

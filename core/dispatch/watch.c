@@ -238,16 +238,21 @@ static void on_list(void *arg, const struct exec_result *res)
         look_in(w, look_pause(w));
 }
 
+static bool may_look(const struct worker *w)
+{
+    return session_up(w) && w->deployed && !w->dead && !w->list_in_flight &&
+           core_acts(w->d);
+}
+
 static void look_now(struct worker *w)
 {
     struct dispatch *d = w->d;
     CLEANUP(buf_fini) struct buf cmd = {0};
     struct exec_req req = {.deadline_ms = d->cfg->exec_deadline_ms};
 
-    if (!session_up(w) || !w->deployed || w->dead || w->list_in_flight ||
-        !core_acts(d))
-        return;
     buf_init(&cmd, RUNNER_CMD_MAX);
+    if (!may_look(w))
+        return;
     runner_cmd_list(d->cfg, worker_user(w), &cmd);
     req.command = cmd.data;
     w->list_wanted = false;

@@ -51,6 +51,8 @@ struct worker {
     char *why_down;      /* why it was drained or ended */
     int64_t created_us;  /* monotonic: first sight, or first list that had it */
     int64_t created_wall_us;
+    int64_t connected_us; /* when the first session was up; 0 */
+    bool boot_counted;   /* the outcome of its boot is in the metrics */
     int64_t ready_us;    /* when it came into service; 0 */
     int64_t idle_us;     /* since when it is empty */
     int64_t busy_wall_us; /* when it last had something; 0 = never */
