@@ -112,7 +112,7 @@ struct worker {
     struct deadline watch_timer;
     bool list_in_flight, list_wanted;
     int64_t list_us;     /* when the list in flight began */
-    int64_t exit_us;         /* when the stream last told of an exit */
+    int64_t exit_us;     /* when the stream last told of an exit */
     int64_t looked_us;   /* start of the last look that told all */
     int64_t good_us;     /* last sign of life */
     struct deadline list_timer;

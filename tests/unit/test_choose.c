@@ -5,6 +5,8 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/text.h"
 #include "core/dispatch/choose.h"
 #include "core/model/ctr.h"
 #include "core/model/itypes.h"
@@ -131,32 +133,32 @@ static void gpus(void **state)
     (void) state;
     assert_int_equal(try(&c, 1), 1);
     assert_string_equal(out[0]->name, "gpu");
-    strcpy(c.gpu_targets[0], "9.0"); /* one target: at least this */
+    text_copy(c.gpu_targets[0], "9.0", sizeof c.gpu_targets[0]); /* one target: at least this */
     assert_int_equal(try(&c, 1), 0);
-    strcpy(c.gpu_targets[1], "8.6"); /* several: one of these */
+    text_copy(c.gpu_targets[1], "8.6", sizeof c.gpu_targets[1]); /* several: one of these */
     c.gpu_target_count = 2;
     assert_int_equal(try(&c, 1), 1);
     c.gpu_target_count = 0;
     assert_int_equal(try(&c, 1), 0);
     c.gpu_target_count = 2;
-    strcpy(c.gpu_driver, "12.10"); /* decimal numbers: 12.10 < 12.4 */
+    text_copy(c.gpu_driver, "12.10", sizeof c.gpu_driver); /* decimal numbers: 12.10 < 12.4 */
     assert_int_equal(try(&c, 1), 1);
-    strcpy(c.gpu_driver, "12.5");
+    text_copy(c.gpu_driver, "12.5", sizeof c.gpu_driver);
     assert_int_equal(try(&c, 1), 0);
-    strcpy(c.gpu_driver, "recent");
+    text_copy(c.gpu_driver, "recent", sizeof c.gpu_driver);
     assert_int_equal(try(&c, 1), 0);
-    strcpy(c.gpu_driver, "12.4");
+    text_copy(c.gpu_driver, "12.4", sizeof c.gpu_driver);
     c.gpu_count = 3;
     assert_int_equal(try(&c, 1), 0);
     assert_non_null(strstr(err.text, "GPUs: 3 wanted, 2 is the most"));
-    strcpy(c.gpu_stack, "rocm");
+    text_copy(c.gpu_stack, "rocm", sizeof c.gpu_stack);
     c.gpu_count = 1;
-    strcpy(c.gpu_driver, "6.0");
-    strcpy(c.gpu_targets[0], "gfx1100");
+    text_copy(c.gpu_driver, "6.0", sizeof c.gpu_driver);
+    text_copy(c.gpu_targets[0], "gfx1100", sizeof c.gpu_targets[0]);
     c.gpu_target_count = 1;
     assert_int_equal(try(&c, 1), 1);
     assert_string_equal(out[0]->name, "amd");
-    strcpy(c.gpu_stack, "opencl");
+    text_copy(c.gpu_stack, "opencl", sizeof c.gpu_stack);
     assert_int_equal(try(&c, 1), 0);
     assert_string_equal(err.text, "unknown GPU stack \"opencl\"");
 }

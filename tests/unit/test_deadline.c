@@ -4,6 +4,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "core/base/text.h"
 #include "core/dispatch/deadline.h"
 #include "core/port/clock.h"
 
@@ -75,13 +76,23 @@ static void after(void *arg)
 
 static void note(void *arg)
 {
-    strcat(trail, arg); /* short texts of this test only */
+    size_t n = strlen(trail);
+
+    text_copy(trail + n, arg, sizeof trail - n);
+}
+
+static char label[8][8];
+
+static void set(int i, int64_t at, void (*fn)(void *), const char *text)
+{
+    text_copy(label[i], text, sizeof label[i]);
+    deadline_set(ds, &d[i], at, fn, label[i]);
 }
 
 static void note_and_set(void *arg)
 {
     note(arg);
-    deadline_set(ds, &d[0], now, note, "again");
+    set(0, now, note, "again");
 }
 
 static int setup(void **state)
@@ -107,14 +118,14 @@ static int teardown(void **state)
 static void in_order_of_time_then_of_arming(void **state)
 {
     (void) state;
-    deadline_set(ds, &d[0], 1300, note, "c");
-    deadline_set(ds, &d[1], 1100, note, "a");
-    deadline_set(ds, &d[2], 1200, note, "b");
-    deadline_set(ds, &d[3], 1300, note, "d");
-    deadline_set(ds, &d[4], 1150, note, "x");
+    set(0, 1300, note, "c");
+    set(1, 1100, note, "a");
+    set(2, 1200, note, "b");
+    set(3, 1300, note, "d");
+    set(4, 1150, note, "x");
     deadline_stop(ds, &d[4]);
-    deadline_set(ds, &d[5], 5000, note, "e");
-    deadline_set(ds, &d[5], 1300, note, "e"); /* moved */
+    set(5, 5000, note, "e");
+    set(5, 1300, note, "e"); /* moved */
     run_to(1250);
     assert_string_equal(trail, "ab");
     assert_false(deadline_armed(&d[2]));
@@ -128,8 +139,8 @@ static void in_order_of_time_then_of_arming(void **state)
 static void a_turn_is_finite(void **state)
 {
     (void) state;
-    deadline_set(ds, &d[1], 1100, note_and_set, "1");
-    deadline_set(ds, &d[2], 1100, note, "2");
+    set(1, 1100, note_and_set, "1");
+    set(2, 1100, note, "2");
     run_to(1100);
     assert_string_equal(trail, "12again");
     assert_int_equal(turns, 2);
@@ -150,9 +161,9 @@ static void soon_is_one_turn_for_many(void **state)
 static void moving_away_costs_the_port_nothing(void **state)
 {
     (void) state;
-    deadline_set(ds, &d[0], 2000, note, "x");
+    set(0, 2000, note, "x");
     for (int i = 0; i < 1000; i++)
-        deadline_set(ds, &d[0], 2000 + i, note, "x");
+        set(0, 2000 + i, note, "x");
     assert_int_equal(arms, 1);
     run_to(2500);
     assert_string_equal(trail, "");
@@ -165,6 +176,7 @@ static void agrees_with_a_simple_model(void **state)
 {
     enum { N = 64 };
     static struct deadline many[N];
+    static char nothing[1];
     int64_t due[N];
     uint32_t r = 1;
 
@@ -181,7 +193,7 @@ static void agrees_with_a_simple_model(void **state)
             due[i] = 0;
         } else {
             due[i] = now + 1 + (int64_t) (r >> 16) % 50;
-            deadline_set(ds, &many[i], due[i], note, "");
+            deadline_set(ds, &many[i], due[i], note, nothing);
         }
         if (step % 7 == 0)
             run_to(now + 3);

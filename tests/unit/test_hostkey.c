@@ -4,6 +4,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "core/base/mem.h"
 #include "core/dispatch/hostkey.h"
 
 static void keys_compare_without_comment(void **state)

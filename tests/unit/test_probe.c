@@ -4,8 +4,9 @@
 
 #include "tests/unit/unit.h"
 
-#include "core/base/err.h"
 #include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
 #include "core/dispatch/probe.h"
 
 #define A "zzzzz-dz642-00000000000000a"

@@ -5,11 +5,12 @@
 
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/base/buf.h"
 #include "core/base/jsn.h"
 #include "core/dispatch/runner_cmd.h"
@@ -25,10 +26,10 @@ static int setup(void **state)
 {
     (void) state;
     memset(&cfg, 0, sizeof cfg);
-    strcpy(cfg.runner_command, "crunch-run");
-    strcpy(cfg.runner_dir, "/tmp/runner");
-    strcpy(cfg.runner_hash, "5d41402abc4b2a76b9719d911017c592"); /* hello */
-    strcpy(cfg.api_url, "https://api.example:8443/base");
+    text_copy(cfg.runner_command, "crunch-run", sizeof cfg.runner_command);
+    text_copy(cfg.runner_dir, "/tmp/runner", sizeof cfg.runner_dir);
+    text_copy(cfg.runner_hash, "5d41402abc4b2a76b9719d911017c592", sizeof cfg.runner_hash); /* hello */
+    text_copy(cfg.api_url, "https://api.example:8443/base", sizeof cfg.api_url);
     buf_init(&b, 1 << 20);
     return 0;
 }
@@ -47,9 +48,9 @@ static void start(void **state)
     assert_string_equal(b.data, "crunch-run --detach --stdin-config '" UUID
                                 "'");
     buf_reset(&b);
-    strcpy(cfg.runtime_engine, "singularity");
-    strcpy(cfg.runner_args[0], "--foo");
-    strcpy(cfg.runner_args[1], "--extra='args'");
+    text_copy(cfg.runtime_engine, "singularity", sizeof cfg.runtime_engine);
+    text_copy(cfg.runner_args[0], "--foo", sizeof cfg.runner_args[0]);
+    text_copy(cfg.runner_args[1], "--extra='args'", sizeof cfg.runner_args[1]);
     cfg.n_runner_args = 2;
     cfg.runner = "hello";
     runner_cmd_start(&cfg, "crunch", UUID, &b);
@@ -75,14 +76,14 @@ static void others(void **state)
     runner_cmd_boot_probe(&cfg, &b);
     assert_string_equal(b.data, "true");
     buf_reset(&b);
-    strcpy(cfg.boot_probe, "systemctl is-system-running");
+    text_copy(cfg.boot_probe, "systemctl is-system-running", sizeof cfg.boot_probe);
     runner_cmd_boot_probe(&cfg, &b);
     assert_string_equal(b.data, "systemctl is-system-running");
     buf_reset(&b);
     runner_cmd_identity("admin", &b);
     assert_string_equal(b.data, "sudo cat /var/run/arvados-instance-secret");
     buf_reset(&b);
-    strcpy(cfg.init_command, "echo hi");
+    text_copy(cfg.init_command, "echo hi", sizeof cfg.init_command);
     runner_cmd_init(&cfg, "5ec7e7", &b);
     assert_string_equal(b.data, "umask 0177 && printf %s 5ec7e7 "
                                 ">/var/run/arvados-instance-secret; "

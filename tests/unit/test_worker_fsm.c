@@ -4,6 +4,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "core/base/mem.h"
 #include "core/dispatch/worker_fsm.h"
 
 static enum worker_state next(enum worker_state s, enum worker_event ev,
