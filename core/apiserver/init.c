@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "core/apiserver/ident.h"
-#include "core/apiserver/sshkey.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
@@ -39,6 +38,7 @@
 #include "core/base/text.h"
 #include "core/io/crypt.h"
 #include "core/io/loop.h"
+#include "core/io/sshkey.h"
 #include "core/store/store.h"
 
 enum { FILE_MAX = 64 * 1024 };

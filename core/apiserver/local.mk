@@ -4,6 +4,7 @@
 # unit tests link it.
 
 dist_doc_DATA += doc/protocol-api.md
+dist_man_MANS += doc/crunch-api-server.8
 
 noinst_LIBRARIES += core/apiserver/libapiserver.a
 core_apiserver_libapiserver_a_SOURCES = \
@@ -37,7 +38,6 @@ core_apiserver_libapiserver_a_SOURCES = \
 	core/apiserver/spec.c core/apiserver/spec.h \
 	core/apiserver/spec_constraints.c \
 	core/apiserver/spec_mounts.c \
-	core/apiserver/sshkey.c core/apiserver/sshkey.h \
 	core/apiserver/stats.c core/apiserver/stats.h \
 	core/apiserver/status.c core/apiserver/status.h \
 	core/apiserver/tokens.c \

@@ -84,8 +84,8 @@ static const char *resource_name(const char *path)
 
 static const char *method_name(const char *method)
 {
-    static const char *const known[] = {"GET", "HEAD", "PUT", "PATCH", "POST",
-                                        "DELETE", "OPTIONS"};
+    static const char *const known[] = {
+        "GET", "HEAD", "PUT", "PATCH", "POST", "DELETE", "OPTIONS"};
 
     for (size_t i = 0; i < MEM_COUNT(known); i++)
         if (strcmp(known[i], method) == 0)

@@ -5,7 +5,8 @@
 noinst_LIBRARIES += core/io/libio.a
 core_io_libio_a_SOURCES = \
 	core/io/crypt.c core/io/crypt.h \
-	core/io/notify.c core/io/notify.h core/io/url.c core/io/url.h \
+	core/io/notify.c core/io/notify.h \
+	core/io/sshkey.c core/io/sshkey.h core/io/url.c core/io/url.h \
 	core/io/form.c core/io/form.h \
 	core/io/httpc.c core/io/httpc.h \
 	core/io/httpd.c core/io/httpd.h \

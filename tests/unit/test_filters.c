@@ -107,7 +107,10 @@ struct ask {
 
 static bool note(void *arg, const struct store_row *row)
 {
-    strcat(((struct ask *) arg)->found, store_str(row, 0));
+    struct ask *a = arg;
+    size_t n = strlen(a->found);
+
+    snprintf(a->found + n, sizeof a->found - n, "%s", store_str(row, 0));
     return true;
 }
 

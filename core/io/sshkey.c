@@ -9,7 +9,7 @@
  * All of it base64 in lines of 70. Numbers are 32 bits, big endian; strings
  * have their length in front. Buffers that hold the key are wiped.
  */
-#include "core/apiserver/sshkey.h"
+#include "core/io/sshkey.h"
 
 #include <openssl/evp.h>
 #include <string.h>

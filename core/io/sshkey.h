@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_APISERVER_SSHKEY_H
-#define CORE_APISERVER_SSHKEY_H
+#ifndef CORE_IO_SSHKEY_H
+#define CORE_IO_SSHKEY_H
 
 /*
  * A new Ed25519 key for SSH, in OpenSSH's own format (source: OpenSSH,
