@@ -83,7 +83,10 @@ static void seen(struct worker *w, const char *uuid, int64_t attempt,
     }
     if (r->attempt == 0)
         r->attempt = attempt;
-    r->settled = true;
+    /* A look names no attempts: it may be the late process of an older one,
+     * while the start command of this one is still to come. */
+    if (attempt > 0 || r->attempt <= 1)
+        r->settled = true;
     r->seen_us = core_now(d);
     enum run_state now = stale ? RUN_STALE : RUN_LIVE;
 
