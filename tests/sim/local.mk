@@ -4,7 +4,7 @@
 
 tests_sim_rig = tests/sim/rig.c tests/sim/rig.h
 
-TEST_HELPERS += tests/sim/test_sim_scenarios
+UNIT_TESTS += tests/sim/test_sim_scenarios
 tests_sim_test_sim_scenarios_SOURCES = \
 	tests/sim/test_sim_scenarios.c $(tests_sim_rig)
 tests_sim_test_sim_scenarios_LDADD = core/sim/libsim.a $(DISPATCH_LIBS) \
@@ -13,3 +13,6 @@ tests_sim_test_sim_scenarios_LDADD = core/sim/libsim.a $(DISPATCH_LIBS) \
 TEST_HELPERS += tests/sim/sim_run
 tests_sim_sim_run_SOURCES = tests/sim/sim_run.c $(tests_sim_rig)
 tests_sim_sim_run_LDADD = core/sim/libsim.a $(DISPATCH_LIBS)
+
+SYSTEM_TESTS += tests/sim/seeds.sh
+LONG_TESTS += tests/sim/seeds.sh
