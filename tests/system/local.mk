@@ -5,3 +5,4 @@ EXTRA_DIST += tests/system/cluster.py
 SYSTEM_TESTS += tests/system/t_200.py tests/system/t_faults.py \
 	tests/system/t_kill9.py
 SYSTEM_TESTS += tests/system/localvm.sh
+LONG_TESTS += tests/system/localvm_v2.sh

@@ -176,7 +176,7 @@ for c in 16 17 22 25; do # SYS_MODULE SYS_RAWIO SYS_BOOT SYS_TIME
     ok "capability $c" same $((0x$caps >> c & 1)) 0
 done
 ok "settings of the machine" not in_vm "$r1" \
-    'echo 1 > /proc/sys/vm/drop_caches 2>/dev/null'
+    'echo 1 2>/dev/null > /proc/sys/vm/drop_caches' 2>/dev/null
 
 # --- groups and limits ------------------------------------------------------
 
@@ -197,7 +197,7 @@ mem=$(field memory <<< "$node")
 # A payload over the limit dies; sshd does not.
 ok "memory limit" same "$(in_vm "$r1" "mkdir $mem/c1 &&
     sh -c 'echo \$\$ > $mem/c1/cgroup.procs; exec dd if=/dev/zero of=/dev/null bs=1G count=1' \
-    2>/dev/null; echo \$?; rmdir $mem/c1")" 137
+    2>/dev/null; echo \$?; rmdir $mem/c1" 2>/dev/null)" 137
 ok "after that" same "$(in_vm "$r1" 'echo alive')" alive
 if [ -d /sys/fs/cgroup/memory/cdc ]; then
     g=/sys/fs/cgroup/memory/cdc/$SET/$id1
@@ -212,6 +212,19 @@ if [ -d /sys/fs/cgroup/memory/cdc ]; then
     ok "the limit stays" same \
         "$(cat "/sys/fs/cgroup/memory/cdc/$SET/$id1/payload/memory.limit_in_bytes")" \
         $ram
+fi
+
+g=/sys/fs/cgroup/cdc/$SET/$id1
+if [ -e "$g/cgroup.procs" ]; then
+    ok "v2: RAM" same "$(cat "$g/payload/memory.max")" $ram
+    ok "v2: RAM and overhead" same "$(cat "$g/memory.max")" \
+        $((ram + (64 << 20)))
+    ok "v2: CPU" same "$(cat "$g/payload/cpu.max")" "100000 100000"
+    ok "v2: no CPU limit on sshd" not test -e "$g/sys/cpu.max"
+    ok "v2: pids" same "$(cat "$g/payload/pids.max")" 8192
+    in_vm "$r1" "echo max > $mem/memory.max" 2>/dev/null
+    ok "v2: the limit stays" same "$(cat "$g/payload/memory.max")" $ram
+    ok "v2: no way up" not in_vm "$r1" "test -e $mem/../payload"
 fi
 
 # --- asking again -----------------------------------------------------------
