@@ -2,6 +2,8 @@
 #
 # doc: manual pages, architecture, decisions.
 dist_man_MANS += doc/crunch-dispatch-cloud.8
+dist_man_MANS += doc/cdc-driver.7 doc/cdc-driver-check.1 \
+	doc/cdc-driver-loopback.7
 
 # The settings page: its frame around what the settings table prints.
 SETTINGS_PAGE = doc/crunch-dispatch-cloud.yml.5

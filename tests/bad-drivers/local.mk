@@ -27,9 +27,9 @@ check_LTLIBRARIES += \
 	tests/bad-drivers/scripted.la \
 	tests/bad-drivers/scripted_parallel.la
 
-# Without the export list, and without -z defs.
+# Without the export list, without -z defs, and bound lazily.
 BAD_LINKFLAGS_OPEN = $(SAN_CFLAGS) -module -avoid-version -shared \
-	-Wl,-z,now -rpath /nowhere
+	-Wl,-z,lazy -rpath /nowhere
 BAD_LINKFLAGS_UNDEFINED = $(BAD_LINKFLAGS_OPEN) \
 	-export-symbols-regex '^cdc_driver_entry$$'
 

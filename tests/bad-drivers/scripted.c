@@ -36,6 +36,7 @@ enum { MAX = 64, TAGS = 16 };
     X(no_reason)    /* return -1 and say nothing */                           \
     X(unknown)      /* fail(OUTCOME_UNKNOWN) */                               \
     X(deaf)         /* sleep Ms, whatever the host says; then go on */        \
+    X(sulky)        /* the same, but only when it is cancelled */             \
     X(polite)       /* host->sleep_ms(Ms); then go on or fail */              \
     X(nothing)      /* return 0 at once */                                    \
     X(half)         /* do it, then fail(TRANSIENT) */                         \
@@ -131,6 +132,10 @@ static int before(const struct cdc_set *set, struct cdc_op *op,
         return -1;
     case M_deaf:
         sleep_deaf(set->ms);
+        return 1;
+    case M_sulky:
+        if (set->host->cancelled(op))
+            sleep_deaf(set->ms);
         return 1;
     case M_polite:
         if (set->host->sleep_ms(op, set->ms) == 0)

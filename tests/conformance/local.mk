@@ -9,3 +9,4 @@ cdc_driver_check_SOURCES = tests/conformance/check.h \
 cdc_driver_check_LDADD = $(PLUGIN_LIBS)
 
 LINT_TESTS += tests/conformance/contract.sh
+SYSTEM_TESTS += tests/conformance/drivers.sh tests/conformance/loopback.sh

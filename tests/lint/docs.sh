@@ -159,7 +159,7 @@ for page in "$tree"/doc/*.[1-8] "$build"/doc/*.[1-8]; do
     fi
 done
 for name in crunch-dispatch-cloud crunch-api-server crunch-run crunchctl \
-    cdc-local-vm; do
+    cdc-local-vm cdc-driver-check; do
     for program in "$build/$name" "$build"/core/*/"$name"; do
         [ -x "$program" ] || continue
         page=$(page_of "$name")
