@@ -69,21 +69,33 @@ core_dispatch_libdispatch_a_SOURCES = \
 	core/dispatch/worker_fsm.h
 
 UNIT_TESTS += \
-	tests/unit/test_choose tests/unit/test_deadline \
-	tests/unit/test_hostkey tests/unit/test_holdoff \
-	tests/unit/test_probe tests/unit/test_runner_cmd \
+	tests/unit/test_choose \
+	tests/unit/test_deadline \
+	tests/unit/test_guard \
+	tests/unit/test_holdoff \
+	tests/unit/test_hostkey \
+	tests/unit/test_plan \
+	tests/unit/test_probe \
+	tests/unit/test_runner_cmd \
+	tests/unit/test_verdict \
 	tests/unit/test_worker_fsm
 tests_unit_test_choose_SOURCES = tests/unit/test_choose.c
 tests_unit_test_choose_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
 tests_unit_test_deadline_SOURCES = tests/unit/test_deadline.c
 tests_unit_test_deadline_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
-tests_unit_test_hostkey_SOURCES = tests/unit/test_hostkey.c
-tests_unit_test_hostkey_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
+tests_unit_test_guard_SOURCES = tests/unit/test_guard.c
+tests_unit_test_guard_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
 tests_unit_test_holdoff_SOURCES = tests/unit/test_holdoff.c
 tests_unit_test_holdoff_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
+tests_unit_test_hostkey_SOURCES = tests/unit/test_hostkey.c
+tests_unit_test_hostkey_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
+tests_unit_test_plan_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
 tests_unit_test_probe_SOURCES = tests/unit/test_probe.c
 tests_unit_test_probe_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
 tests_unit_test_runner_cmd_SOURCES = tests/unit/test_runner_cmd.c
 tests_unit_test_runner_cmd_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
+tests_unit_test_verdict_SOURCES = tests/unit/test_verdict.c
+tests_unit_test_verdict_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)
 tests_unit_test_worker_fsm_SOURCES = tests/unit/test_worker_fsm.c
 tests_unit_test_worker_fsm_LDADD = $(DISPATCH_LIBS) $(TEST_LIBS)

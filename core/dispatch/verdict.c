@@ -80,13 +80,13 @@ static verdict running(const struct reconcile_view *v)
         return v->wanted ? RECONCILE_NOTHING : RECONCILE_KILL;
     if (!v->fresh)
         return RECONCILE_READ;
+    if (v->lost > 0)
+        return v->attempt_open ? RECONCILE_REVOKE : RECONCILE_LOOK;
     if (v->exited)
         return RECONCILE_CANCEL_LOST;
-    if (v->lost == 0 && !v->gone && !v->all_known)
+    if (!v->gone && !v->all_known)
         return RECONCILE_NOTHING;
-    if (v->attempt_open)
-        return RECONCILE_REVOKE;
-    return v->lost > 0 ? RECONCILE_LOOK : RECONCILE_CANCEL_LOST;
+    return v->attempt_open ? RECONCILE_REVOKE : RECONCILE_CANCEL_LOST;
 }
 
 enum reconcile_verdict reconcile_decide(const struct reconcile_view *v)
