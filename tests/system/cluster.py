@@ -132,8 +132,10 @@ DEFAULT_CLOUD = {
 
 
 class Cluster:
-    def __init__(self, types=None, cloud=None, containers=None, faults=None,
-                 parameters=None):
+    def __init__(self, types=None, cloud=None, containers=None,
+                 parameters=None, user=None):
+        """user: numeric id that the programs run as; None = root."""
+        self.user = user
         self.dir = tempfile.mkdtemp(prefix="cdc-system-")
         os.chmod(self.dir, 0o755)
         self.shared = self.path("shared")
@@ -148,6 +150,10 @@ class Cluster:
         self.mounts_before = self.mounts()
         self.write_config(types or DEFAULT_TYPES, cloud or {},
                           containers or {}, parameters or {})
+        if user:
+            for path in [self.dir] + [self.path(n)
+                                      for n in os.listdir(self.dir)]:
+                os.chown(path, user, user)
         atexit.register(self.clean)
 
     # --- files ---------------------------------------------------------------
@@ -195,9 +201,9 @@ class Cluster:
 
     # --- programs ------------------------------------------------------------
 
-    def spawn(self, name, argv, faults=None):
+    def spawn(self, name, argv, faults=None, env=None):
         """faults: lines `point:nth:action` for core/base/fault.h."""
-        env = dict(os.environ)
+        env = dict(os.environ, **(env or {}))
         fds = ()
         if faults:
             r, w = os.pipe()
@@ -208,20 +214,27 @@ class Cluster:
         log = open(self.path(name + ".log"), "ab")
         self.procs[name] = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
-            pass_fds=fds)
+            pass_fds=fds, **self.as_user())
         log.close()
         for fd in fds:
             os.close(fd)
         return self.procs[name]
+
+    def as_user(self):
+        """Arguments of Popen for a cluster that is not root's."""
+        if not self.user:
+            return {}
+        return {"user": self.user, "group": self.user, "extra_groups": []}
 
     def start_api(self, faults=None):
         self.spawn("api", [build("crunch-api-server"), "-config",
                            self.config], faults)
         wait_until("the API server answers", self.api_answers)
 
-    def start_dispatch(self, faults=None, wait=True):
+    def start_dispatch(self, faults=None, wait=True, env=None):
         self.spawn("dispatch", [build("crunch-dispatch-cloud"), "-config",
-                                self.config, "-trust-build-tree"], faults)
+                                self.config, "-trust-build-tree"], faults,
+                   env)
         if wait:
             wait_until("the dispatcher is well", self.dispatch_is_well)
 
