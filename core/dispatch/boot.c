@@ -126,7 +126,7 @@ static void run_step(struct worker *w, enum boot_step step)
         break;
     case BOOT_SEND:
         text_hex(&random, sizeof random, nonce);
-        runner_cmd_deploy(d->cfg, worker_user(w), nonce, &cmd);
+        runner_cmd_deploy(d->cfg, worker_command_user(w), nonce, &cmd);
         req.input = d->cfg->runner;
         req.input_len = d->cfg->runner_size;
         break;

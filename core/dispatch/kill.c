@@ -73,7 +73,8 @@ static void send_term(struct run *r)
     struct exec_req req = {.deadline_ms = d->cfg->exec_deadline_ms};
 
     buf_init(&cmd, RUNNER_CMD_MAX);
-    runner_cmd_kill(d->cfg, worker_user(w), SIGTERM_NUMBER, r->uuid, &cmd);
+    runner_cmd_kill(d->cfg, worker_command_user(w), SIGTERM_NUMBER, r->uuid,
+                    &cmd);
     req.command = cmd.data;
     if (r->kill_since_us == 0)
         r->kill_since_us = core_now(d);

@@ -220,7 +220,7 @@ static void read_identity(struct worker *w)
     struct exec_req req = {.deadline_ms = d->cfg->exec_deadline_ms};
 
     buf_init(&cmd, RUNNER_CMD_MAX);
-    runner_cmd_identity(worker_user(w), &cmd);
+    runner_cmd_identity(worker_command_user(w), &cmd);
     req.command = cmd.data;
     w->asked_no = w->session_no;
     w->channels++;

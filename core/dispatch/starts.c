@@ -183,7 +183,7 @@ static void send(struct run *r)
 
     buf_init(&cmd, RUNNER_CMD_MAX);
     buf_init(&input, 2 * RUNNER_STDIN_MAX + 6 * ca);
-    runner_cmd_start(d->cfg, worker_user(w), r->uuid, &cmd);
+    runner_cmd_start(d->cfg, worker_command_user(w), r->uuid, &cmd);
     if (runner_cmd_stdin(d->cfg, w->type, r->token, r->attempt, &input) ==
         -1) {
         struct err err;

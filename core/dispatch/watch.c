@@ -256,7 +256,7 @@ static void look_now(struct worker *w)
     buf_init(&cmd, RUNNER_CMD_MAX);
     if (!may_look(w))
         return;
-    runner_cmd_list(d->cfg, worker_user(w), &cmd);
+    runner_cmd_list(d->cfg, worker_command_user(w), &cmd);
     req.command = cmd.data;
     w->list_wanted = false;
     w->list_in_flight = true;
@@ -398,7 +398,7 @@ static void open_stream(struct worker *w)
     CLEANUP(buf_fini) struct buf cmd;
 
     buf_init(&cmd, RUNNER_CMD_MAX);
-    runner_cmd_watch(d->cfg, worker_user(w), &cmd);
+    runner_cmd_watch(d->cfg, worker_command_user(w), &cmd);
     w->watch_hello = false;
     w->watch_us = core_now(d);
     worker_ref(w);

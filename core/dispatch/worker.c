@@ -123,6 +123,11 @@ const char *worker_user(const struct worker *w)
     return w->b->cfg->ssh_user[0] != '\0' ? w->b->cfg->ssh_user : "root";
 }
 
+const char *worker_command_user(const struct worker *w)
+{
+    return w->b->cloud->caps & CLOUD_CAP_NO_SUDO ? "root" : worker_user(w);
+}
+
 void worker_log(struct worker *w, int level, const char *msg,
                 const char *reason)
 {

@@ -152,6 +152,9 @@ bool worker_unref(struct worker *w);
 /* Everything in service or on its way: a sign of life. */
 void worker_alive(struct worker *w);
 const char *worker_user(const struct worker *w);
+/* Whom commands are written for: "root" where sudo is neither needed nor
+ * there. */
+const char *worker_command_user(const struct worker *w);
 
 /* session.c */
 void session_want(struct worker *w);  /* connect if that is due */

@@ -309,8 +309,11 @@ static int make_iset(struct app *a, size_t i, struct err *err)
         .set_id = a->cfg.instance_set_id, .state_dir = a->conf->state_dir,
     };
 
-    if (!driver)
+    if (!driver) {
+        if (err)
+            err->class = ERR_CONFIG; /* a missing file is one, too */
         return -1;
+    }
     params = jsn_parse(b->parameters, strlen(b->parameters), err);
     if (!params)
         return -1;
@@ -419,6 +422,8 @@ struct app *app_create(const struct app_options *o, struct err *err)
 error:
     if (a->log)
         log_failure(a->log, LOG_ERROR, err, "cannot start", NULL);
+    else
+        fprintf(stderr, "crunch-dispatch-cloud: %s\n", err->text);
     app_destroy(a);
     return NULL;
 }

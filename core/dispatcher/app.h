@@ -18,7 +18,9 @@ struct app_options {
 };
 
 /* The whole configuration is read and every local resource taken (state
- * directory, drivers, listener); the API server is not asked yet. */
+ * directory, drivers, listener); the API server is not asked yet. On failure
+ * the reason has been told: in the log, or, before there is one, on standard
+ * error. */
 struct app *app_create(const struct app_options *o, struct err *err);
 /* Until SIGTERM, SIGINT or a fatal error. Returns the exit code. */
 int app_run(struct app *a);

@@ -144,10 +144,8 @@ static int run(const struct given *g)
         return 2;
     }
     app = app_create(&o, &err);
-    if (!app) {
-        fprintf(stderr, "crunch-dispatch-cloud: %s\n", err.text);
+    if (!app)
         return err.class == ERR_CONFIG ? 2 : 1;
-    }
     rc = app_run(app);
     app_destroy(app);
     return rc;

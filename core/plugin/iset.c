@@ -317,6 +317,7 @@ static uint32_t caps_of(uint32_t caps)
         {CDC_CAP_VERIFY_KEY, CLOUD_CAP_VERIFY_KEY},
         {CDC_CAP_PRICES, CLOUD_CAP_PRICES},
         {CDC_CAP_SINGLE, CLOUD_CAP_SINGLE},
+        {CDC_CAP_NO_SUDO, CLOUD_CAP_NO_SUDO},
     };
     uint32_t ret = 0;
 

@@ -20,7 +20,8 @@ enum cloud_cap {
     CLOUD_CAP_SET_TAGS = 1 << 1,
     CLOUD_CAP_VERIFY_KEY = 1 << 2,  /* verify_host_key can tell */
     CLOUD_CAP_PRICES = 1 << 3,
-    CLOUD_CAP_SINGLE = 1 << 4       /* degraded: at most one instance */
+    CLOUD_CAP_SINGLE = 1 << 4,      /* degraded: at most one instance */
+    CLOUD_CAP_NO_SUDO = 1 << 5      /* commands run as the login user */
 };
 
 enum cloud_state {

@@ -112,7 +112,8 @@ static void note_degraded(struct cdc_set *set, struct cdc_op *op,
     set->degraded = 1;
     strncpy(set->reason, reason ? reason : "no reason given",
             sizeof set->reason - 1);
-    h->set_caps(op, CDC_CAP_SET_TAGS | CDC_CAP_VERIFY_KEY | CDC_CAP_SINGLE);
+    h->set_caps(op, CDC_CAP_SET_TAGS | CDC_CAP_VERIFY_KEY | CDC_CAP_SINGLE |
+                        CDC_CAP_NO_SUDO);
     h->log(op, CDC_LOG_WARNING,
            "degraded: no real VMs can be made here (%s); there will be one "
            "at a time, of plain processes without isolation", set->reason);

@@ -79,6 +79,8 @@ extern "C" {
                                   * or instance records carry host_key */
 #define CDC_CAP_PRICES 0x08u     /* price_history works */
 #define CDC_CAP_SINGLE 0x10u     /* at most one instance at a time */
+#define CDC_CAP_NO_SUDO 0x20u    /* commands run as the login user, whoever
+                                  * that is: never preceded by sudo */
 
 /* The driver's own: it defines this struct as it likes. */
 struct cdc_set;

@@ -90,8 +90,9 @@ class Refused(Exception):
         self.status, self.body = status, body
 
 
-def call(port, token, method, path, body=None, timeout=30):
-    """One JSON request on 127.0.0.1; Refused for a status >= 400."""
+def call(port, token, method, path, body=None, timeout=30, raw=False):
+    """One JSON request on 127.0.0.1; Refused for a status >= 400. raw: the
+    answer as text."""
     conn = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     headers = {"Authorization": "Bearer " + token}
     data = None
@@ -101,15 +102,14 @@ def call(port, token, method, path, body=None, timeout=30):
     try:
         conn.request(method, path, data, headers)
         reply = conn.getresponse()
-        raw = reply.read()
+        text = reply.read().decode("utf-8", "replace")
     finally:
         conn.close()
     if reply.status >= 400:
-        raise Refused(reply.status, raw.decode("utf-8", "replace"))
-    try:
-        return json.loads(raw) if raw else {}
-    except ValueError:
-        return raw
+        raise Refused(reply.status, text)
+    if raw:
+        return text
+    return json.loads(text) if text else {}
 
 
 DEFAULT_TYPES = {
@@ -301,8 +301,8 @@ class Cluster:
         return call(DISPATCH_PORT, self.management, "GET", "/_health/ping")
 
     def metrics(self):
-        return call(DISPATCH_PORT, self.management, "GET",
-                    "/metrics").decode()
+        return call(DISPATCH_PORT, self.management, "GET", "/metrics",
+                    raw=True)
 
     def instances(self):
         return self.manage("GET", "instances")["items"] or []
@@ -360,15 +360,13 @@ class Cluster:
     def log_file(self, uuid, name):
         """Text of a request's log file; None when there is none."""
         try:
-            raw = call(API_PORT, self.token, "GET",
-                       "/arvados/v1/container_requests/%s/log/%s"
-                       % (uuid, name))
+            return call(API_PORT, self.token, "GET",
+                        "/arvados/v1/container_requests/%s/log/%s"
+                        % (uuid, name), raw=True)
         except Refused as e:
             if e.status == 404:
                 return None
             raise
-        return raw.decode() if isinstance(raw, bytes) else \
-            "" if raw == {} else json.dumps(raw)
 
     def ctl(self, *args, check=True, timeout=120):
         """Run crunchctl; CompletedProcess with text."""

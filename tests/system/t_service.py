@@ -71,9 +71,13 @@ def one_at_a_time(c):
 
 
 def bad_configuration(c):
+    def vms(z):
+        return z["Containers"]["CloudVMs"]
+
     def refused(change, want, code=2):
         with open(c.config) as f:
             doc = json.load(f)
+        vms(doc["Clusters"]["zzzzz"])["StateDirectory"] = c.path("state-2")
         change(doc["Clusters"]["zzzzz"])
         path = c.path("bad.yml")
         with open(path, "w") as f:
@@ -84,12 +88,9 @@ def bad_configuration(c):
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert p.returncode == code and want in p.stderr, (want, p)
 
-    def vms(z):
-        return z["Containers"]["CloudVMs"]
     refused(lambda z: vms(z).update(PollInterval="soon"),
             "Containers.CloudVMs.PollInterval")
-    refused(lambda z: vms(z).update(Driver="nonesuch",
-                                    StateDirectory=c.path("s2")), "nonesuch")
+    refused(lambda z: vms(z).update(Driver="nonesuch"), "nonesuch")
     refused(lambda z: z["Containers"].update(
         DispatchPrivateKey="file:///nonexistent"), "DispatchPrivateKey", 2)
     refused(lambda z: z.update(SystemRootToken=""), "SystemRootToken")
