@@ -349,8 +349,11 @@ static int make_ssh(struct app *a, struct err *err)
 
     if (!strncmp(text, "file://", 7)) {
         file = secret_read(text + 7, APP_KEY_MAX, err);
-        if (!file)
+        if (!file) {
+            if (err)
+                err->class = ERR_CONFIG; /* a missing file is one, too */
             return err_prefix(err, "Containers.DispatchPrivateKey");
+        }
         text = file;
     }
     a->ssh = ssh_port_create(a->loop, text, (int) a->conf->ssh_port, err);
