@@ -159,10 +159,19 @@ static void refused(struct gate *g, const struct err *err)
     sched_mark(g->d);
 }
 
+/* A refusal is an answer, unless nobody was there to give it. */
+static bool answered(const struct op_result *r)
+{
+    return r->outcome == OP_DONE ||
+           (r->outcome == OP_REFUSED && r->err.class != ERR_TRANSIENT &&
+            r->err.class != ERR_TIMEOUT);
+}
+
 void gate_leave(struct gate *g, const struct op_result *r)
 {
     g->in_flight--;
-    g->d->api_ok = r->outcome != OP_UNKNOWN;
+    if (r->outcome != OP_CANCELLED)
+        g->d->api_ok = answered(r);
     if (r->outcome != OP_DONE && r->err.class == ERR_RATE_LIMITED) {
         refused(g, &r->err);
     } else if (r->outcome == OP_DONE && ++g->good >= g->window) {
