@@ -13,7 +13,8 @@
  * A call has three kinds of users at once: the thread in the driver, the loop
  * (deadline, cancel), and perhaps a thread that a misbehaving driver left
  * behind. References are counted; `lock` guards the results until call_end
- * has moved the generation on, after which only the owner reads them.
+ * has moved the generation on, after which only the owner reads them. The
+ * lock of a call is taken before that of the table, never the other way round.
  *
  * call_judge is where "unknown" is born: whenever the driver's word about an
  * effect cannot be trusted (it gave no reason, it emitted garbage, it claims
@@ -157,6 +158,7 @@ struct cdc_op *call_begin(struct call *c)
     struct slot *s;
     uintptr_t handle = 0;
 
+    pthread_mutex_lock(&c->lock);
     pthread_mutex_lock(&table.lock);
     for (unsigned i = 0; i < CALLS_MAX && !handle; i++) {
         table.next = (table.next + 1) % CALLS_MAX;
@@ -169,17 +171,24 @@ struct cdc_op *call_begin(struct call *c)
     }
     pthread_mutex_unlock(&table.lock);
     c->handle = handle;
+    pthread_mutex_unlock(&c->lock);
     return to_op(handle);
 }
 
-static void retire(uintptr_t handle)
+void call_retire(struct call *c)
 {
-    struct slot *s = &table.slots[handle % CALLS_MAX];
+    struct slot *s;
 
-    pthread_mutex_lock(&table.lock);
-    s->call = NULL;
-    s->generation++;
-    pthread_mutex_unlock(&table.lock);
+    pthread_mutex_lock(&c->lock);
+    if (c->handle) {
+        s = &table.slots[c->handle % CALLS_MAX];
+        pthread_mutex_lock(&table.lock);
+        s->call = NULL;
+        s->generation++;
+        pthread_mutex_unlock(&table.lock);
+        c->handle = 0;
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 struct call *call_find(struct cdc_op *op)
@@ -218,10 +227,7 @@ void call_put(struct call *c)
 
 void call_end(struct call *c, int32_t rc)
 {
-    pthread_mutex_lock(&c->lock);
-    retire(c->handle);
-    c->handle = 0;
-    pthread_mutex_unlock(&c->lock);
+    call_retire(c);
     call_judge(c, rc);
 }
 

@@ -102,6 +102,9 @@ int64_t call_left_ms(const struct call *c);   /* >= 0 */
 enum { CALLS_MAX = 1024 };
 struct cdc_op *call_begin(struct call *c);
 
+/* The handle is dead from now on, wherever the driver is. */
+void call_retire(struct call *c);
+
 /* The callback returned rc: the handle is dead; outcome and err are decided
  * (call_judge). */
 void call_end(struct call *c, int32_t rc);

@@ -60,6 +60,7 @@ struct iset {
     int64_t stuck_since_us;  /* of the latest one */
     const char *stuck_in;    /* the callback it is in */
     unsigned inside;         /* atomic: threads inside the driver */
+    bool abandoned;          /* atomic: the loop is, or will be, gone */
 };
 
 /* Texts and tags of a request, copied. */
@@ -304,6 +305,8 @@ static void work(void *arg)
         enter_driver(op);
         op_move(op, RUNNING, ENDED);
     }
+    while (__atomic_load_n(&s->abandoned, __ATOMIC_ACQUIRE))
+        pause(); /* there is nobody to report to; the process will end */
     __atomic_sub_fetch(&s->inside, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -626,6 +629,17 @@ static bool wait_until_outside(struct iset *s, int wait_ms)
     return true;
 }
 
+/* Threads in the driver can be neither waited for nor ended. They must not
+ * come back to us: their ops are dead, and when they leave the driver they
+ * stop for good. */
+static void abandon(struct iset *s)
+{
+    __atomic_store_n(&s->abandoned, true, __ATOMIC_RELEASE);
+    for (struct op *op = s->ops; op; op = op->next)
+        if (op->call)
+            call_retire(op->call);
+}
+
 /* The pool is gone. Ops live on until what the loop still holds of them (a
  * posted done, a deferred report) has been called. */
 static void orphan_ops(struct iset *s)
@@ -648,8 +662,10 @@ int iset_destroy(struct iset *s, int wait_ms)
     if (!s)
         return 0;
     drop_ops(s);
-    if (!wait_until_outside(s, wait_ms))
+    if (!wait_until_outside(s, wait_ms)) {
+        abandon(s);
         return -1;
+    }
     loop_pool_destroy(s->pool);
     orphan_ops(s);
     drvset_fini(&s->set);

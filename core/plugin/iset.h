@@ -56,9 +56,9 @@ struct cloud_port *iset_port(struct iset *s);
 
 /*
  * Calls in flight are cancelled, and their callbacks never fire. Closes the
- * set, unless a thread is still inside the driver: then it waits for it for
- * at most wait_ms and otherwise leaves set and thread alone (-1: the process
- * should end now). NULL is fine.
+ * set and frees everything: 0. If a thread is still inside the driver after
+ * wait_ms, set and thread are left alone for ever: -1. What the options named
+ * may be freed in either case. NULL is fine.
  */
 int iset_destroy(struct iset *s, int wait_ms);
 

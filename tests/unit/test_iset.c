@@ -633,12 +633,29 @@ static void test_destroy_in_flight(void **state)
     start_list(&w, "set1", MS);
     loop_timer_arm(w.l, 20000, stop_loop, w.l);
     loop_run(w.l);
-    assert_int_equal(iset_destroy(w.s, 1), -1); /* still inside */
-    assert_int_equal(iset_destroy(w.s, 5000), 0);
+    assert_int_equal(iset_destroy(w.s, 5000), 0); /* waits for the thread */
     loop_timer_arm(w.l, 20000, stop_loop, w.l);
     loop_run(w.l);
     assert_int_equal(w.completions, 1); /* the open */
     loop_destroy(w.l);
+}
+
+/* The driver does not come back in time: nothing of it reaches us, even
+ * when the loop is gone. */
+static void test_destroy_stuck(void **state)
+{
+    struct world w;
+
+    (void)state;
+    setup_open(&w, "scripted", "{\"Mode\":\"deaf\",\"Ms\":150,"
+                               "\"In\":\"create\"}");
+    start_create(&w, "c1", MS);
+    loop_timer_arm(w.l, 20000, stop_loop, w.l);
+    loop_run(w.l);
+    assert_int_equal(iset_destroy(w.s, 1), -1);
+    loop_destroy(w.l);
+    usleep(250000);
+    assert_int_equal(w.completions, 1); /* the open */
 }
 
 int main(int argc, char **argv)
@@ -662,6 +679,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_late_emit),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_destroy_in_flight),
+        cmocka_unit_test(test_destroy_stuck),
     };
     const char *top = getenv("TOP_BUILDDIR");
     CLEANUP(mem_free) char *dir = mem_printf(
