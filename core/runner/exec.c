@@ -3,10 +3,11 @@
  * From a fork of init to the payload's command.
  *
  * The order matters: groups while we are root and see them through descriptors
- * opened before; then the standard descriptors; then the privileges go; and
- * only then anything that depends on what the payload may do: its working
- * folder, the search for its command, execve. So a folder that only root can
- * enter is refused exactly as it would be refused to the payload.
+ * opened before; then the standard descriptors; then the privileges go; then
+ * we wait for leave, since all that may go on while the server is asked for
+ * it; and only then anything that depends on what the payload may do: its
+ * working folder, the search for its command, execve. So a folder that only
+ * root can enter is refused exactly as it would be refused to the payload.
  *
  * The codes are those of a shell: 127 when there is no such command, 126 when
  * it cannot be executed. No shell is used: the arguments are handed on as they
@@ -37,10 +38,13 @@
 
 enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127, OOM_SCORE = 300 };
 
-static void not_run(int ctl, int code, const char *what, int errnum)
+/* Descriptors of the child besides the standard ones, until execve. */
+enum { CTL = 3, GO = 4 };
+
+static void not_run(int code, const char *what, int errnum)
     __attribute__((noreturn));
 
-static void not_run(int ctl, int code, const char *what, int errnum)
+static void not_run(int code, const char *what, int errnum)
 {
     char text[PAYLOAD_TEXT_SIZE];
 
@@ -49,7 +53,7 @@ static void not_run(int ctl, int code, const char *what, int errnum)
     else
         snprintf(text, sizeof text, "cannot be started: %.400s: %s", what,
                  strerror(errnum));
-    payload_tell(ctl, PAYLOAD_NOT_RUN, code, text);
+    payload_tell(CTL, PAYLOAD_NOT_RUN, code, text);
     _exit(code);
 }
 
@@ -76,19 +80,20 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* 0, 1, 2 become the stage's, ctl moves to 3, everything else closes. */
-static int arrange_fds(const struct stage *s, int ctl)
+/* Standard input, the pipes, CTL and GO; all else closes. */
+static void arrange_fds(const struct payload_spec *spec, int ctl, int go)
 {
-    int high[4];
+    const int from[] = {spec->stage->std_fd[0], spec->out_fd[0],
+                        spec->out_fd[1], ctl, go};
+    int high[MEM_COUNT(from)];
 
-    for (int i = 0; i < 3; i++)
-        high[i] = fcntl(s->std_fd[i], F_DUPFD_CLOEXEC, 10);
-    high[3] = fcntl(ctl, F_DUPFD_CLOEXEC, 10);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < MEM_COUNT(from); i++)
+        high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 10);
+    for (int i = 0; i < CTL; i++)
         dup2(high[i], i);
-    dup3(high[3], 3, O_CLOEXEC);
-    ns_close_fds(4, NULL, 0);
-    return 3;
+    dup3(high[CTL], CTL, O_CLOEXEC);
+    dup3(high[GO], GO, O_CLOEXEC);
+    ns_close_fds(GO + 1, NULL, 0);
 }
 
 static const char *env_value(char *const *env, const char *name)
@@ -127,59 +132,85 @@ static int search_and_exec(char *const *argv, char *const *env)
     return worst;
 }
 
-static void child(const struct payload_spec *spec, int ctl)
-    __attribute__((noreturn));
+static void failed(const struct err *err) __attribute__((noreturn));
 
-static void child(const struct payload_spec *spec, int ctl)
+static void failed(const struct err *err)
+{
+    payload_tell(CTL, PAYLOAD_FAILED, err->class, err->text);
+    _exit(1);
+}
+
+static int enter_groups(const struct payload_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_group_fds; i++) {
+        if (write(spec->group_fds[i], "0", 1) != 1)
+            return err_set_errno(err, errno, "enter the container's cgroup");
+    }
+    return 0;
+}
+
+/* Everything that can be done before leave is given. */
+static int prepare(const struct payload_spec *spec, int ctl, int go,
+                   struct err *err)
 {
     const struct node *node = spec->node;
-    char *const *argv = spec->job->argv;
-    struct err err = {0};
-    int errnum;
+    int r = enter_groups(spec, err);
 
     offer_to_oom();
     reset_signals();
     setsid();
-    ctl = arrange_fds(spec->stage, ctl);
-    if ((node->plain ? caps_no_new_privs(&err)
-                     : caps_become(node->uid, node->gid, &err)) < 0) {
-        payload_tell(ctl, PAYLOAD_FAILED, err.class, err.text);
+    arrange_fds(spec, ctl, go);
+    if (r < 0)
+        return -1;
+    return node->plain ? caps_no_new_privs(err)
+                       : caps_become(node->uid, node->gid, err);
+}
+
+static void child(const struct payload_spec *spec, int ctl, int go)
+    __attribute__((noreturn));
+
+static void child(const struct payload_spec *spec, int ctl, int go)
+{
+    char *const *argv = spec->job->argv;
+    struct err err = {0};
+    int errnum;
+    char leave;
+
+    if (prepare(spec, ctl, go, &err) < 0)
+        failed(&err);
+    if (read(GO, &leave, 1) != 1)
         _exit(1);
-    }
     if (chdir(spec->cwd) < 0)
-        not_run(ctl, CANNOT_EXECUTE, spec->cwd, errno);
+        not_run(CANNOT_EXECUTE, spec->cwd, errno);
     if (argv[0][0] == '\0' || strchr(argv[0], '/')) {
         execve(argv[0], argv, spec->env);
         errnum = errno;
     } else {
         errnum = search_and_exec(argv, spec->env);
     }
-    not_run(ctl, errnum == ENOENT || errnum == ENOTDIR ? NOT_FOUND
-                                                       : CANNOT_EXECUTE,
+    not_run(errnum == ENOENT || errnum == ENOTDIR ? NOT_FOUND
+                                                  : CANNOT_EXECUTE,
             argv[0], errnum);
 }
 
-static int enter_groups(const struct payload_spec *spec)
+pid_t exec_prepare(const struct payload_spec *spec, int ctl_fd,
+                   int *ret_go_fd, struct err *err)
 {
-    for (size_t i = 0; i < spec->n_group_fds; i++) {
-        if (write(spec->group_fds[i], "0", 1) != 1)
-            return -1;
-    }
-    return 0;
-}
+    int go[2];
+    pid_t pid;
 
-pid_t exec_start(const struct payload_spec *spec, int ctl)
-{
-    pid_t pid = fork();
-
-    if (pid < 0)
-        payload_tell(ctl, PAYLOAD_FAILED, ERR_TRANSIENT, strerror(errno));
-    if (pid != 0)
-        return pid;
-    if (enter_groups(spec) < 0) {
-        payload_tell(ctl, PAYLOAD_FAILED, ERR_INTERNAL,
-             "cannot enter the container's cgroup");
-        _exit(1);
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return err_set_errno(err, errno, "pipe");
+    pid = ns_fork(0, spec->group_fd, NULL, err);
+    if (pid == 0) {
+        close(go[1]);
+        child(spec, ctl_fd, go[0]);
     }
-    child(spec, ctl);
+    close(go[0]);
+    if (pid < 0) {
+        close(go[1]);
+        return -1;
+    }
+    *ret_go_fd = go[1];
+    return pid;
 }

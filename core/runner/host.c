@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -21,13 +22,30 @@
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
+#include "core/runner/limits.h"
 #include "core/runner/lockfile.h"
 #include "core/runner/node.h"
+#include "core/runner/stage.h"
 
 enum { KILL_WAIT_MS = 1000 };
 
-static void list_one(const char *dir, const char *uuid)
+static void clean(void *arg, const char *uuid)
 {
+    const struct node *node = arg;
+
+    stage_clean(node, uuid);
+    limits_clean(node, uuid);
+}
+
+void host_collect(const struct node *node, const char *uuid, int fd)
+{
+    lock_collect(node->lock_dir, uuid, fd, clean,
+                 (void *) (uintptr_t) node);
+}
+
+static void list_one(const struct node *node, const char *uuid)
+{
+    const char *dir = node->lock_dir;
     CLEANUP(mem_close) int fd = -1;
     CLEANUP(mem_close) int pidfd = -1;
     struct lock_info info = {0};
@@ -37,7 +55,7 @@ static void list_one(const char *dir, const char *uuid)
     if (lock_open(dir, uuid, &fd, &err) < 0)
         return;
     if (!lock_is_held(dir, fd)) {
-        lock_collect(dir, uuid, fd);
+        host_collect(node, uuid, fd);
         return;
     }
     if (fstat(fd, &st) == 0 && st.st_size == 0)
@@ -64,7 +82,7 @@ int host_list(const struct node *node)
     }
     while ((e = readdir(d))) {
         if (lock_name_uuid(e->d_name, uuid))
-            list_one(node->lock_dir, uuid);
+            list_one(node, uuid);
     }
     closedir(d);
     if (lock_broken(node->lock_dir))

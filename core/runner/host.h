@@ -16,6 +16,10 @@ int host_list(const struct node *node);
  * (or was), 1: still there. */
 int host_kill(const struct node *node, const char *uuid, int signum);
 
+/* Remove the lock file that is open as fd if nobody holds it, with what a
+ * killed run left: its folder and its control group. */
+void host_collect(const struct node *node, const char *uuid, int fd);
+
 /* `--watch`: one JSON line per event until standard input ends. */
 int host_watch(const struct node *node);
 

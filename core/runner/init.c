@@ -2,9 +2,11 @@
 /*
  * The payload's first process.
  *
- *   build    close what is not ours, make the root, raise the loopback device
+ *   build    close what is not ours, make the root, raise the loopback device,
+ *            make the child that becomes the command
  *   ready    tell; wait for the order to go, or for the supervisor's death
- *   run      start the command; reap everything; pass TERM on
+ *   run      let the child go; reap everything; pass TERM on; move what the
+ *            payload says from its pipes to the log files
  *   end      the command has ended, or the order to kill came, or the
  *            supervisor died: kill all others, reap until nobody is left, end
  *
@@ -49,12 +51,13 @@
 enum { KILL_MS = 5000 };
 
 struct init {
-    const struct payload_spec *spec;
+    struct payload_spec *spec;
     int ctl;        /* the supervisor */
     int supervisor; /* its pidfd */
     int sigfd;      /* SIGCHLD */
     bool plain;
-    pid_t main;     /* the command; 0 = not started */
+    pid_t main;     /* becomes the command; 0 = not made */
+    int go;         /* write to let it; -1 = done */
     bool ended;
     int status;     /* of main */
 };
@@ -90,7 +93,7 @@ static void close_others(const struct init *in)
     const struct stage *s = in->spec->stage;
     size_t n = 0;
     CLEANUP(mem_free) int *keep = mem_calloc(
-        s->n_mounts + in->spec->n_group_fds + 6, sizeof *keep);
+        s->n_mounts + in->spec->n_group_fds + 10, sizeof *keep);
 
     for (size_t i = 0; i < s->n_mounts; i++)
         keep[n++] = s->mounts[i].fd;
@@ -98,9 +101,15 @@ static void close_others(const struct init *in)
         keep[n++] = s->std_fd[i];
     for (size_t i = 0; i < in->spec->n_group_fds; i++)
         keep[n++] = in->spec->group_fds[i];
+    for (size_t i = 0; i < 2; i++) {
+        keep[n++] = in->spec->out_fd[i];
+        keep[n++] = in->spec->out[i].from;
+    }
     keep[n++] = in->ctl;
     keep[n++] = in->supervisor;
     keep[n++] = in->spec->lock_fd;
+    if (in->spec->group_fd >= 0)
+        keep[n++] = in->spec->group_fd;
     qsort(keep, n, sizeof *keep, by_number);
     ns_close_fds(3, keep, (int) n);
 }
@@ -115,14 +124,17 @@ static int build(struct init *in, struct err *err)
     in->sigfd = make_sigfd();
     if (in->sigfd < 0)
         return err_set_errno(err, errno, "signalfd");
-    if (in->plain) {
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-            return err_set_errno(err, errno, "become a subreaper");
-        return 0;
-    }
-    if (!spec->network)
+    if (in->plain && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return err_set_errno(err, errno, "become a subreaper");
+    if (!in->plain && !spec->network)
         raise_loopback();
-    return root_enter(spec->node, spec->stage, spec->image, err);
+    if (!in->plain &&
+        root_enter(spec->node, spec->stage, spec->image, err) < 0)
+        return -1;
+    in->main = exec_prepare(spec, in->ctl, &in->go, err);
+    close(spec->out_fd[0]);
+    close(spec->out_fd[1]);
+    return in->main < 0 ? -1 : 0;
 }
 
 static bool supervisor_died(const struct init *in)
@@ -197,10 +209,11 @@ static int obey(struct init *in)
         return 1;
     switch (order) {
     case INIT_GO:
-        if (in->main || supervisor_died(in))
+        if (in->go < 0 || supervisor_died(in) || write(in->go, "", 1) != 1)
             return 0;
-        in->main = exec_start(in->spec, in->ctl);
-        return in->main > 0;
+        close(in->go);
+        in->go = -1;
+        return 1;
     case INIT_TERM:
         term_all(in);
         return 1;
@@ -211,15 +224,23 @@ static int obey(struct init *in)
 
 static void loop(struct init *in)
 {
-    struct pollfd pf[3] = {
-        {.fd = in->sigfd, .events = POLLIN},
-        {.fd = in->ctl, .events = POLLIN},
-        {.fd = in->supervisor, .events = POLLIN},
-    };
+    struct pump *out = in->spec->out;
 
     while (!in->ended) {
-        if (poll(pf, 3, -1) < 0)
+        struct pollfd pf[5] = {
+            {.fd = in->sigfd, .events = POLLIN},
+            {.fd = in->ctl, .events = POLLIN},
+            {.fd = in->supervisor, .events = POLLIN},
+            {.fd = out[0].from, .events = POLLIN},
+            {.fd = out[1].from, .events = POLLIN},
+        };
+
+        if (poll(pf, 5, -1) < 0)
             continue;
+        for (int i = 0; i < 2; i++) {
+            if (pf[3 + i].revents)
+                pump_run(&out[i]);
+        }
         if (pf[0].revents)
             reap(in);
         if (pf[2].revents || (pf[1].revents && !obey(in)))
@@ -227,13 +248,14 @@ static void loop(struct init *in)
     }
 }
 
-void init_run(const struct payload_spec *spec, int ctl_fd, int supervisor)
+void init_run(struct payload_spec *spec, int ctl_fd, int supervisor)
 {
     struct init in = {
         .spec = spec,
         .ctl = ctl_fd,
         .supervisor = supervisor,
         .plain = spec->node->plain,
+        .go = -1,
     };
     struct err err = {0};
 

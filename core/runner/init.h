@@ -9,7 +9,7 @@ enum init_order { INIT_GO = 'g', INIT_TERM = 't', INIT_KILL = 'k' };
 
 /* The life of a payload's first process; see payload.h. Never returns.
  * supervisor: a pidfd of the caller's parent. */
-void init_run(const struct payload_spec *spec, int ctl_fd, int supervisor)
+void init_run(struct payload_spec *spec, int ctl_fd, int supervisor)
     __attribute__((noreturn));
 
 #endif

@@ -3,9 +3,11 @@
  * Limits of one container.
  *
  * The supervisor and init stay outside: the kernel must never have to choose
- * between them and the payload. Only the command enters, through descriptors
- * opened here, because by then it lives in a root where the groups are
- * read-only.
+ * between them and the payload. Only the command enters: on v2 it is started
+ * in the group; on v1 it moves, through descriptors opened here, because by
+ * then it lives in a root where the groups are read-only. It moves itself,
+ * as a thread ("0" into tasks): moving a process takes a lock of the whole
+ * kernel and 10 to 30 ms.
  *
  * The group is named by the container's uuid and guarded by its lock, like its
  * folder. oom_group is off: a child that hits the limit must not take the main
@@ -54,12 +56,17 @@ static bool is_named(const struct node *n)
     return n->cg_unified || n->cg_memory || n->cg_cpu || n->cg_pids;
 }
 
-/* cgroup.procs of each directory, once where trees share it. */
-static int open_procs(struct limits *l, struct err *err)
+/* The file of each directory, once where trees share it. */
+static int open_groups(struct limits *l, struct err *err)
 {
+    if (cgroup_version(&l->cg) == 2)
+        l->v2_fd = cgroup_open_v2(&l->cg);
+    if (l->v2_fd >= 0)
+        return 0;
     for (int t = 0; t < CGROUP_TREE_COUNT; t++) {
         const char *dir = l->cg.dir[t];
-        CLEANUP(mem_free) char *path = mem_printf("%s/cgroup.procs", dir);
+        CLEANUP(mem_free) char *path = mem_printf(
+            "%s/%s", dir, l->cg.v2 & 1U << t ? "cgroup.procs" : "tasks");
         bool again = !dir[0];
 
         for (int i = 0; i < t && !again; i++)
@@ -125,7 +132,7 @@ void limits_clean(const struct node *node, const char *uuid)
 int limits_create(const struct node *node, const struct job *job,
                   bool memory_limit, struct limits *ret, struct err *err)
 {
-    struct limits l = {0};
+    struct limits l = {.v2_fd = -1};
     struct cgroup parent;
     struct err why = {0};
     char name[64];
@@ -140,12 +147,20 @@ int limits_create(const struct node *node, const struct job *job,
     if (why.class != ERR_NONE && err)
         *err = why;
     if (why.class != ERR_NONE || set(&l, node, job, memory_limit, err) < 0 ||
-        open_procs(&l, err) < 0) {
+        open_groups(&l, err) < 0) {
         limits_destroy(&l);
         return -1;
     }
     *ret = l;
     return 0;
+}
+
+void limits_unthrottle(const struct limits *l)
+{
+    struct cgroup_limits plenty = {.cpu_milli = 1000 * CPU_MILLI};
+
+    if (l->in_force & CGROUP_LIMIT_CPU)
+        cgroup_set_limits(&l->cg, &plenty, NULL);
 }
 
 void limits_destroy(struct limits *l)
@@ -154,7 +169,8 @@ void limits_destroy(struct limits *l)
         close(l->fds[i]);
     if (cgroup_exists(&l->cg))
         cgroup_remove(&l->cg, REMOVE_MS, NULL);
-    memset(l, 0, sizeof *l);
+    mem_close(&l->v2_fd);
+    *l = (struct limits){.v2_fd = -1};
 }
 
 const char *limits_print(const struct limits *l, char *out, size_t size)

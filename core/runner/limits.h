@@ -20,7 +20,8 @@ struct node;
 struct limits {
     struct cgroup cg;
     uint32_t in_force;              /* enum cgroup_limit_bit */
-    int fds[CGROUP_TREE_COUNT];     /* cgroup.procs of each, for the payload */
+    int v2_fd;                      /* to start the payload in; -1 = none */
+    int fds[CGROUP_TREE_COUNT];     /* else through these it moves */
     size_t n_fds;
 };
 
@@ -31,7 +32,10 @@ struct limits {
  */
 int limits_create(const struct node *node, const struct job *job,
                   bool memory_limit, struct limits *ret, struct err *err);
-/* Remove the group; everything in it must be dead. All zero afterwards. */
+/* What is killed must run to die: a group that has used up its processor time
+ * dies slowly. No effect on the other limits. */
+void limits_unthrottle(const struct limits *l);
+/* Remove the group; everything in it must be dead. */
 void limits_destroy(struct limits *l);
 /* Remove the group that a killed run left. The lock must be held. */
 void limits_clean(const struct node *node, const char *uuid);

@@ -24,6 +24,7 @@ core_runner_librunner_a_SOURCES = \
 	core/runner/output.c core/runner/output.h \
 	core/runner/payload.c core/runner/payload.h \
 	core/runner/plain.c core/runner/plain.h \
+	core/runner/pump.c core/runner/pump.h \
 	core/runner/report.c core/runner/report.h \
 	core/runner/root.c core/runner/root.h \
 	core/runner/run.c core/runner/run.h \

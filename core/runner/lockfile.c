@@ -227,16 +227,38 @@ bool lock_is_held(const char *dir, int fd)
     return !try_shared(fd);
 }
 
-void lock_collect(const char *dir, const char *uuid, int fd)
+static bool is_named(const char *path, int fd)
 {
-    CLEANUP(mem_free) char *path = path_of(dir, uuid);
-    CLEANUP(mem_close) int folder = lock_folder(dir, NULL);
     struct stat ours, named;
 
-    if (folder >= 0 && try_shared(fd) && fstat(fd, &ours) == 0 &&
-        lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-        ours.st_ino == named.st_ino)
+    return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+/* Take a lock that nobody holds. Not that of a file which has lost its name:
+ * the container may live again under another file. */
+static bool claim(const char *dir, const char *path, int fd)
+{
+    CLEANUP(mem_close) int folder = lock_folder(dir, NULL);
+
+    return folder >= 0 && is_named(path, fd) &&
+           flock_retry(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void lock_collect(const char *dir, const char *uuid, int fd,
+                  void (*clean)(void *arg, const char *uuid), void *arg)
+{
+    CLEANUP(mem_free) char *path = path_of(dir, uuid);
+    CLEANUP(mem_close) int folder = -1;
+
+    if (!claim(dir, path, fd))
+        return;
+    if (clean)
+        clean(arg, uuid);
+    folder = lock_folder(dir, NULL);
+    if (is_named(path, fd))
         unlink(path);
+    flock_retry(fd, LOCK_UN);
 }
 
 bool lock_broken(const char *dir)

@@ -61,8 +61,11 @@ int lock_open(const char *dir, const char *uuid, int *ret_fd,
 /* Does somebody hold it? Takes and drops a shared lock, under the folder's
  * lock, so that a taker never meets it. */
 bool lock_is_held(const char *dir, int fd);
-/* Remove the file if it is still this one and nobody holds it. */
-void lock_collect(const char *dir, const char *uuid, int fd);
+/* If nobody holds it: take it, call clean (may be NULL), and remove the file
+ * if it is still this one. Meanwhile a taker is told that the container is
+ * being cleaned up. */
+void lock_collect(const char *dir, const char *uuid, int fd,
+                  void (*clean)(void *arg, const char *uuid), void *arg);
 
 /* The marker of a broken machine. */
 bool lock_broken(const char *dir);

@@ -2,15 +2,12 @@
 /*
  * Logs.
  *
- * Files instead of pipes: a payload never blocks because the server is away,
- * a burst costs disk and not memory, and what is not sent yet survives in one
- * place. logs_send() compares the length of each file with what the server has
- * and sends the difference in pieces. Writing the same bytes at the same
- * offset twice is harmless (the API says so), so a piece of unknown fate is
- * just sent again.
- *
- * The payload owns its two files and may truncate them; then less is there
- * than was sent, and sending goes on from there.
+ * Everything goes through files: a payload never blocks because the server is
+ * away, a burst costs disk and not memory, and what is not sent yet survives
+ * in one place. logs_send() compares the length of each file with what the
+ * server has and sends the difference in pieces. Writing the same bytes at the
+ * same offset twice is harmless (the API says so), so a piece of unknown fate
+ * is just sent again.
  */
 #include "core/runner/logs.h"
 
@@ -91,16 +88,11 @@ void logs_destroy(struct logs *l)
     free(l);
 }
 
-int logs_open(struct logs *l, enum log_file file, uid_t uid, gid_t gid,
-              struct err *err)
+int logs_open(struct logs *l, enum log_file file, struct err *err)
 {
     int fd = openat(l->dir_fd, names[file],
                     O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
 
-    if (fd >= 0 && fchown(fd, uid, gid) < 0 && geteuid() == 0) {
-        close(fd);
-        fd = -1;
-    }
     if (fd < 0)
         return err_set_errno(err, errno, "%s", names[file]);
     return fd;
@@ -200,7 +192,7 @@ static int send_file(struct logs *l, struct file *f, struct api *a,
 
     if (fstat(f->fd, &st) < 0)
         return err_set_errno(err, errno, "%s", f->name);
-    if (f->full || st.st_size < f->sent)
+    if (f->full)
         f->sent = st.st_size;
     while (f->sent < st.st_size && budget > 0) {
         int64_t n = st.st_size - f->sent;

@@ -5,8 +5,8 @@
 /*
  * The log files of one container, and their way to the server.
  *
- * Each is a local file to which somebody appends (the payload to stdout.txt
- * and stderr.txt through descriptors of its own, the runner to the rest) and
+ * Each is a local file to which somebody appends (init to stdout.txt and
+ * stderr.txt through descriptors of its own, the supervisor to the rest) and
  * of which the bytes that the server does not have yet are sent when asked
  * for. The payload never waits for the server. What was sent is given back to
  * the disk when it becomes much; the files keep their length.
@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct api;
 struct err;
@@ -40,10 +39,8 @@ struct logs;
 struct logs *logs_create(int dir_fd, struct err *err);
 void logs_destroy(struct logs *l); /* NULL is fine */
 
-/* A descriptor for appending, close-on-exec, owned by the caller; the file
- * then belongs to uid. */
-int logs_open(struct logs *l, enum log_file file, uid_t uid, gid_t gid,
-              struct err *err);
+/* A descriptor for appending, close-on-exec, owned by the caller. */
+int logs_open(struct logs *l, enum log_file file, struct err *err);
 
 /* One line with the time in front into crunch-run.txt, and to standard error
  * while echo is on (the program runs in the foreground). NULL: to standard

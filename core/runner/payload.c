@@ -14,6 +14,7 @@
 #include "core/runner/payload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -32,6 +33,7 @@
 #include "core/isolate/ns.h"
 #include "core/runner/init.h"
 #include "core/runner/node.h"
+#include "core/runner/stage.h"
 
 enum { DEATH_MS = 60 * 1000, PLAIN_DEATH_MS = 10 * 1000 };
 
@@ -43,29 +45,72 @@ static uint64_t namespaces(const struct payload_spec *spec)
            (spec->network ? 0 : CLONE_NEWNET);
 }
 
-int payload_spawn(const struct payload_spec *spec, struct payload *ret,
-                  struct err *err)
+static void close_pipes(struct payload_spec *spec)
+{
+    for (int i = 0; i < 2; i++) {
+        mem_close(&spec->out_fd[i]);
+        mem_close(&spec->out[i].from);
+    }
+}
+
+/* The payload may open its standard output anew, so the pipe is its own. */
+static int make_pipes(struct payload_spec *spec, struct err *err)
+{
+    for (int i = 0; i < 2; i++) {
+        int pair[2];
+
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return err_set_errno(err, errno, "pipe");
+        spec->out[i] = (struct pump){.from = pair[0],
+                                     .to = spec->stage->std_fd[i + 1]};
+        spec->out_fd[i] = pair[1];
+        fcntl(pair[0], F_SETFL, O_NONBLOCK);
+        if (fchown(pair[1], spec->stage->uid, spec->stage->gid) < 0 &&
+            geteuid() == 0)
+            return err_set_errno(err, errno, "chown a pipe");
+    }
+    return 0;
+}
+
+static int fork_init(struct payload_spec *spec, struct payload *p,
+                     struct err *err)
 {
     CLEANUP(mem_close) int self = pidfd_open(getpid(), 0);
-    struct payload p = {.pidfd = -1, .plain = spec->node->plain};
     int pair[2];
 
     if (self < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, errno, "socketpair");
-    if (p.plain)
+    if (p->plain)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    p.pid = ns_fork(namespaces(spec), -1, &p.pidfd, err);
-    if (p.pid == 0) {
+    p->pid = ns_fork(namespaces(spec), -1, &p->pidfd, err);
+    if (p->pid == 0) {
         close(pair[0]);
         init_run(spec, pair[1], self);
     }
     close(pair[1]);
-    if (p.pid < 0) {
+    p->ctl_fd = pair[0];
+    if (p->pid < 0) {
         close(pair[0]);
         return err_prefix(err, "make the payload's namespaces");
     }
-    p.ctl_fd = pair[0];
+    return 0;
+}
+
+int payload_spawn(struct payload_spec *spec, struct payload *ret,
+                  struct err *err)
+{
+    struct payload p = {.pidfd = -1, .plain = spec->node->plain};
+
+    spec->out_fd[0] = spec->out_fd[1] = -1;
+    spec->out[0].from = spec->out[1].from = -1;
+    if (make_pipes(spec, err) < 0 || fork_init(spec, &p, err) < 0) {
+        close_pipes(spec);
+        return -1;
+    }
+    mem_close(&spec->out_fd[0]);
+    mem_close(&spec->out_fd[1]);
+    memcpy(p.out, spec->out, sizeof p.out);
     *ret = p;
     return 0;
 }
@@ -113,6 +158,8 @@ void payload_term(struct payload *p)
 
 void payload_kill(struct payload *p)
 {
+    if (p->pid == 0 || p->dead)
+        return;
     if (p->plain)
         order(p, INIT_KILL);
     else
@@ -156,13 +203,16 @@ int payload_finish(struct payload *p, const char *uuid, struct err *err)
 
     if (p->pid == 0)
         return 0;
-    if (!p->dead)
-        payload_kill(p);
+    payload_kill(p);
     payload_reap(p, p->plain ? PLAIN_DEATH_MS : DEATH_MS);
     if (p->plain)
         r = sweep(p, uuid, err);
     else if (!p->dead)
         r = err_set(err, ERR_TIMEOUT, "a process of the payload does not die");
+    for (int i = 0; i < 2; i++) {
+        pump_run(&p->out[i]);
+        mem_close(&p->out[i].from);
+    }
     close(p->ctl_fd);
     close(p->pidfd);
     p->pid = 0;

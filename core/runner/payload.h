@@ -18,6 +18,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "core/runner/pump.h"
+
 struct err;
 struct job;
 struct node;
@@ -30,10 +32,14 @@ struct payload_spec {
     const char *image;      /* folder of the root; unused in plain mode */
     const char *cwd;
     char *const *env;       /* the whole environment, NULL-terminated */
-    const int *group_fds;   /* cgroup.procs files that the command enters */
+    int group_fd;           /* v2 group that the command is started in; -1 */
+    const int *group_fds;   /* else files through which it moves */
     size_t n_group_fds;
     bool network;           /* the machine's network instead of none */
     int lock_fd;
+    int out_fd[2];          /* for payload_spawn: ends of the pipes that the
+                             * command writes to */
+    struct pump out[2];     /* and what init does with the other ends */
     /* Called in the child first: let go of what it must not have. */
     void (*forget)(void *arg);
     void *arg;
@@ -57,6 +63,7 @@ struct payload_msg {
 
 struct payload {
     pid_t pid;  /* of init, as seen here; 0 = none */
+    struct pump out[2]; /* stdout, stderr; read ends kept for the end */
     int pidfd;
     int ctl_fd; /* readable when there is a message */
     bool plain;
@@ -64,8 +71,8 @@ struct payload {
     struct rusage usage; /* of the dead tree */
 };
 
-/* Fork init. Then wait for PAYLOAD_READY. */
-int payload_spawn(const struct payload_spec *spec, struct payload *ret,
+/* Fork init. Then wait for PAYLOAD_READY. Fills the last members of spec. */
+int payload_spawn(struct payload_spec *spec, struct payload *ret,
                   struct err *err);
 
 /* The next message, waiting up to timeout_ms (0 = do not wait). NONE: there is
@@ -75,7 +82,8 @@ enum payload_event payload_read(struct payload *p, int timeout_ms,
 
 void payload_go(struct payload *p);   /* start the command */
 void payload_term(struct payload *p); /* SIGTERM to every process of it */
-void payload_kill(struct payload *p); /* SIGKILL to all, no way back */
+void payload_kill(struct payload *p); /* SIGKILL to all, no way back; may be
+                                       * called again, and without a payload */
 
 /* Has the tree ended? Then it is reaped, `usage` filled. */
 bool payload_reap(struct payload *p, int timeout_ms);

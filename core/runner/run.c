@@ -47,7 +47,10 @@
 #include "core/runner/plain.h"
 #include "core/runner/settings.h"
 
-enum { READY_MS = 60 * 1000 };
+enum {
+    READY_MS = 60 * 1000,
+    DIE_MS = 10, /* a payload that takes longer to die needs processor time */
+};
 
 /* What to do when a step of the preparation fails. */
 enum verdict {
@@ -218,6 +221,7 @@ static enum verdict spawn(struct run *r)
         .image = image,
         .cwd = r->plain_cwd ? r->plain_cwd : r->job.cwd,
         .env = r->env,
+        .group_fd = r->limits.v2_fd,
         .group_fds = r->limits.fds,
         .n_group_fds = r->limits.n_fds,
         .network = r->job.api || r->cli->always_network,
@@ -335,6 +339,9 @@ static int conclude(struct run *r, enum verdict v)
 
     if (v == GO_ON)
         supervise(r);
+    payload_kill(&r->payload);
+    if (!payload_reap(&r->payload, DIE_MS))
+        limits_unthrottle(&r->limits);
     if (payload_finish(&r->payload, r->cli->uuid, &err) < 0) {
         /* It may still run: write nothing, leave the lock in its hands. */
         logs_printf(NULL, "%s: %s", r->cli->uuid, err.text);
@@ -356,6 +363,7 @@ int run_container(const struct cli *cli, const struct node *node,
         .cli = cli, .node = node, .settings = settings, .lock_fd = lock_fd,
         .sigfd = -1, .timerfd = -1, .ep = -1,
         .begun_us = clock_mono_us(),
+        .limits = {.v2_fd = -1},
         .stage = {.dir_fd = -1, .output_fd = -1, .std_fd = {-1, -1, -1}},
     };
     struct err err = {0};

@@ -2,11 +2,10 @@
 /*
  * The container's folder.
  *
- *   log/    the log files
+ *   *.txt   the log files
  *   root/   where the payload's root is put together (root.c); stays empty
  *   tmp/    the payload's /tmp, unless the job mounts one
- *   m/N     the folder of mount N
- *   lit/N   the file of mount N; its stdin too
+ *   m.N     the folder or file of mount N; its stdin too
  *
  * A `tmp` mount is a folder here, so it uses this machine's disk and is not
  * counted as memory. With device_type "ram", or where this folder lies on a
@@ -68,31 +67,18 @@ void stage_clean(const struct node *node, const char *uuid)
         tree_remove(scratch, name, NULL);
 }
 
-static int make_logs(struct stage *s, struct err *err)
+/* As few as possible: each costs a journal entry on a disk. */
+static int make_content(struct stage *s, struct err *err)
 {
-    CLEANUP(mem_close) int fd = make_dir(s->dir_fd, "log", 0700, err);
+    int root = make_dir(s->dir_fd, "root", 0755, err);
+    int tmp = root < 0 ? -1 : make_dir(s->dir_fd, "tmp", 01777, err);
 
-    if (fd < 0)
+    mem_close(&root);
+    mem_close(&tmp);
+    if (tmp < 0)
         return -1;
-    s->logs = logs_create(fd, err);
+    s->logs = logs_create(s->dir_fd, err);
     return s->logs ? 0 : -1;
-}
-
-static int make_subdirs(struct stage *s, struct err *err)
-{
-    static const struct {
-        const char *name;
-        mode_t mode;
-    } dirs[] = {{"root", 0755}, {"tmp", 01777}, {"m", 0755}, {"lit", 0755}};
-
-    for (size_t i = 0; i < MEM_COUNT(dirs); i++) {
-        int fd = make_dir(s->dir_fd, dirs[i].name, dirs[i].mode, err);
-
-        if (fd < 0)
-            return -1;
-        close(fd);
-    }
-    return make_logs(s, err);
 }
 
 int stage_create(const struct node *node, const char *uuid, struct stage *ret,
@@ -116,7 +102,7 @@ int stage_create(const struct node *node, const char *uuid, struct stage *ret,
     if (tree_remove(scratch, strrchr(s.dir, '/') + 1, err) < 0)
         goto error;
     s.dir_fd = make_dir(scratch, strrchr(s.dir, '/') + 1, 0700, err);
-    if (s.dir_fd < 0 || make_subdirs(&s, err) < 0)
+    if (s.dir_fd < 0 || make_content(&s, err) < 0)
         goto error;
     *ret = s;
     return 0;
@@ -160,7 +146,7 @@ static int on_disk(struct stage *s, const struct job_mount *m, size_t i,
     char name[32];
     int fd;
 
-    snprintf(name, sizeof name, "m/%zu", i);
+    snprintf(name, sizeof name, "m.%zu", i);
     fd = make_dir(s->dir_fd, name, 02777, err);
     if (fd >= 0 && fchown(fd, s->uid, s->gid) < 0 && geteuid() == 0) {
         err_set_errno(err, errno, "%s", m->target);
@@ -203,7 +189,7 @@ static int make_tmp(struct stage *s, const struct job_mount *m, size_t i,
     if (sm->fd < 0)
         return -1;
     if (!sm->detached)
-        sm->path = mem_printf("%s/m/%zu", s->dir, i);
+        sm->path = mem_printf("%s/m.%zu", s->dir, i);
     sm->target = m->target;
     s->n_mounts++;
     return 0;
@@ -270,7 +256,7 @@ static int make_literal(struct stage *s, const struct job *job,
 
     if (job_path_within(m->target, job->output_path))
         return copy_to_output(s, job, m, err);
-    snprintf(name, sizeof name, "lit/%zu", i);
+    snprintf(name, sizeof name, "m.%zu", i);
     fd = write_content(s->dir_fd, name, 0444, m, err);
     if (fd < 0)
         return -1;
@@ -315,8 +301,7 @@ static int fill_std(struct stage *s, struct err *err)
     for (int i = 1; i < 3; i++) {
         if (s->std_fd[i] < 0)
             s->std_fd[i] = logs_open(s->logs,
-                                     i == 1 ? LOGS_STDOUT : LOGS_STDERR,
-                                     s->uid, s->gid, err);
+                                     i == 1 ? LOGS_STDOUT : LOGS_STDERR, err);
         if (s->std_fd[i] < 0)
             return -1;
     }

@@ -4,8 +4,8 @@
 
 /*
  * The folder of one container on this machine, and what is put into it before
- * the start: log files, the folders and files that are to be mounted, and the
- * payload's three standard descriptors.
+ * the start: log files, the folders and files that are to be mounted, and what
+ * lies behind the payload's three standard descriptors.
  *
  * It is named by the container's uuid, `<scratch_dir>/crunch-run.<uuid>`, and
  * guarded by the container's lock: whoever holds the lock may remove what an
@@ -39,7 +39,7 @@ struct stage {
     struct stage_mount *mounts; /* parents first */
     size_t n_mounts;
     int output_fd; /* the output folder */
-    int std_fd[3]; /* for the payload */
+    int std_fd[3]; /* what the payload reads; where its output goes */
     char **links;  /* plain mode: links to remove, NULL-terminated */
 };
 

@@ -167,9 +167,9 @@ static void ended(struct watch *w, struct entry *e)
     char uuid[TEXT_UUID_SIZE];
 
     text_copy(uuid, e->info.uuid, sizeof uuid);
-    lock_collect(w->node->lock_dir, uuid, e->fd);
     if (e->told)
         tell(w, "exit", e, false);
+    host_collect(w->node, uuid, e->fd);
     map_delete(w->entries, uuid);
     notice(w, uuid, false);
 }

@@ -7,3 +7,6 @@ SYSTEM_TESTS += tests/system/t_200.py tests/system/t_ctl.py \
 	tests/system/t_kill9.py tests/system/t_service.py
 SYSTEM_TESTS += tests/system/localvm.sh
 LONG_TESTS += tests/system/localvm_v2.sh
+
+SYSTEM_TESTS += tests/system/t_runner.py
+EXTRA_DIST += tests/system/runner_node.py

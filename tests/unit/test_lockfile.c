@@ -174,6 +174,19 @@ static void written_and_rewritten(void **state)
     close(fd);
 }
 
+static int cleaned;
+
+/* Nobody can start the container while it is being cleaned up. */
+static void cleaning(void *arg, const char *uuid)
+{
+    int fd;
+
+    (void) arg;
+    assert_string_equal(uuid, UUID);
+    assert_err(lock_take(dir, UUID, &fd, &err), &err, ERR_CONFLICT);
+    cleaned++;
+}
+
 static void collected_only_when_free(void **state)
 {
     int fd, look;
@@ -181,11 +194,13 @@ static void collected_only_when_free(void **state)
     (void) state;
     assert_ok(lock_take(dir, UUID, &fd, &err), &err);
     assert_ok(lock_open(dir, UUID, &look, &err), &err);
-    lock_collect(dir, UUID, look);
+    lock_collect(dir, UUID, look, cleaning, NULL);
     assert_true(exists(NAME));
+    assert_int_equal(cleaned, 0);
     close(fd);
-    lock_collect(dir, UUID, look);
+    lock_collect(dir, UUID, look, cleaning, NULL);
     assert_false(exists(NAME));
+    assert_int_equal(cleaned, 1);
     close(look);
 }
 
@@ -199,8 +214,10 @@ static void another_file_of_the_name_stays(void **state)
     lock_remove(dir, UUID);
     close(fd);
     assert_ok(lock_take(dir, UUID, &fd, &err), &err);
-    lock_collect(dir, UUID, look);
+    cleaned = 0;
+    lock_collect(dir, UUID, look, cleaning, NULL);
     assert_true(exists(NAME));
+    assert_int_equal(cleaned, 0); /* what is there is the new one's */
     close(fd);
     close(look);
 }
