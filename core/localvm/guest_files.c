@@ -6,7 +6,6 @@
  *   <run>/authorized_keys   the dispatcher's public key
  *   <run>/sshd_config       absolute paths only, one address, keys only
  *   <run>/init_command      what sh runs before the first login
- *   <run>/sudo              degraded only: does nothing but call its arguments
  *   node.json               core/runner/node.h: /run/crunch, or (degraded)
  *                           beside <run>, named by CDC_NODE_JSON
  *
@@ -18,10 +17,6 @@
  * default of 10 is fewer than containers that fit on one VM), SetEnv PATH (a
  * login without PAM has almost none), and a PidFile, which sshd writes after
  * it listens: that is how pid 1 learns that logins work.
- *
- * Whoever logs in as another user than root calls the runner through sudo. In
- * a degraded VM that user is the owner of all there is, may have no sudo, and
- * if he has, payloads must not become root by it: PATH has ours first.
  *
  * Runs in the child, after it has entered its root.
  */
@@ -112,9 +107,8 @@ void guest_sshd_config(const struct guest *g, const char *run_dir,
         return;
     }
     buf_puts(out, "StrictModes no\n");
-    buf_printf(out, "SetEnv \"PATH=%s:" PATH "\" CDC_VM_ID=%s "
-               "\"CDC_NODE_JSON=%s/node.json\"\n", run_dir, g->vm->id,
-               g->vm->dir);
+    buf_printf(out, "SetEnv PATH=" PATH " CDC_VM_ID=%s "
+               "\"CDC_NODE_JSON=%s/node.json\"\n", g->vm->id, g->vm->dir);
 }
 
 /* --- node.json ----------------------------------------------------------- */
@@ -220,7 +214,5 @@ int guest_write_files(const struct guest *g, const char *run_dir,
 {
     if (!g->run->degraded)
         return put_texts(g, run_dir, "/run/crunch", err);
-    if (guest_put(run_dir, "sudo", 0700, "#!/bin/sh\nexec \"$@\"\n", err) < 0)
-        return -1;
     return put_texts(g, run_dir, g->vm->dir, err);
 }
