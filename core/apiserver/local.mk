@@ -48,7 +48,9 @@ crunch_api_server_SOURCES = core/apiserver/main.c
 crunch_api_server_LDADD = core/apiserver/libapiserver.a $(CONF_LIBS) \
 	$(STORE_LIBS)
 
-SYSTEM_TESTS += tests/system/api-sdk.py
+EXTRA_DIST += tests/system/apiserver.py
+SYSTEM_TESTS += tests/system/api-http.py tests/system/api-life.py \
+	tests/system/api-sdk.py
 CLEAN_DIRS += tests/venv-arvados
 
 TEST_HELPERS += tests/bench/apibench

@@ -10,18 +10,18 @@ environment of the build tree, made at the first run. Without it the test is
 skipped (77); where CI is set that is a failure. Keyset paging never ends
 against a server that rounds times or ignores a filter, hence the alarm.
 """
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from apiserver import TOP, Server, definition  # noqa: E402
+
 SDK = "arvados-python-client==3.2.1"
-TOP = os.environ.get("TOP_BUILDDIR", os.getcwd())
 VENV = os.path.join(TOP, "tests", "venv-arvados")
 DEADLINE = 240
 MANY = 1234
@@ -51,54 +51,12 @@ def enter_venv():
         os.execv(python, [python] + sys.argv)
 
 
-class Server:
-    def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="cdc-sdk-")
-        self.home = os.path.join(self.dir, "s")
-        program = os.path.join(TOP, "crunch-api-server")
-        subprocess.run([program, "init", self.home, "-user", "alice"],
-                       check=True, stdout=subprocess.DEVNULL)
-        port_file = os.path.join(self.dir, "port")
-        with open(os.path.join(self.dir, "log"), "wb") as log:
-            self.process = subprocess.Popen(
-                [program, "-config", self.path("api-server/config.yml"),
-                 "-port-file", port_file], stderr=log)
-        end = time.time() + 10
-        while not os.path.exists(port_file):
-            assert self.process.poll() is None and time.time() < end, \
-                open(os.path.join(self.dir, "log")).read()
-            time.sleep(0.01)
-        self.port = int(open(port_file).read())
-
-    def path(self, name):
-        return os.path.join(self.home, name)
-
-    def setting(self, name, key):
-        text = open(self.path(name)).read()
-        return re.search(key + r'[:=] *"?([^"\n]+)', text).group(1)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(15)
-        shutil.rmtree(self.dir)
-        assert code == 0, "the server ended with %d" % code
-
-
 def api(server, token):
     import arvados
     return arvados.api(
         "v1", discoveryServiceUrl="http://127.0.0.1:%d/discovery/v1/apis/"
         "arvados/v1/rest" % server.port, token=token, cache=False,
         num_retries=0)
-
-
-def definition(**more):
-    return dict({
-        "state": "Committed", "priority": 500, "use_existing": False,
-        "command": ["true"], "container_image": "host",
-        "output_path": "/out", "mounts": {"/out": {"kind": "tmp",
-                                                   "capacity": 1000}},
-        "runtime_constraints": {"vcpus": 1, "ram": 1 << 20}}, **more)
 
 
 def refused(call, status):
@@ -232,10 +190,8 @@ def main():
     signal.alarm(DEADLINE)
     server = Server()
     try:
-        user = api(server, server.setting("user/settings.conf",
-                                          "ARVADOS_API_TOKEN"))
-        dispatcher = api(server, server.setting("dispatcher/config.yml",
-                                                "APIToken"))
+        user = api(server, server.user)
+        dispatcher = api(server, server.dispatcher)
         check_identity(user, dispatcher)
         made, flat = check_request(user)
         check_errors(user, dispatcher, made)
@@ -243,10 +199,11 @@ def main():
         check_tokens(server, user)
         check_pages(user)
     except BaseException:
-        print(open(os.path.join(server.dir, "log")).read()[-3000:])
+        print(server.log()[-3000:])
         raise
     finally:
-        server.stop()
+        code = server.close()
+    assert code == 0, "the server ended with %d" % code
     print("api-sdk: all passed")
 
 
