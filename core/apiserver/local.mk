@@ -60,8 +60,15 @@ BENCHES += tests/bench/api.sh
 
 APISERVER_LIBS = core/apiserver/libapiserver.a $(STORE_LIBS)
 
-UNIT_TESTS += tests/unit/test_filters tests/unit/test_rules
+UNIT_TESTS += tests/unit/test_feed tests/unit/test_filters \
+	tests/unit/test_manifest tests/unit/test_routes tests/unit/test_rules
+tests_unit_test_feed_SOURCES = tests/unit/test_feed.c
+tests_unit_test_feed_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
 tests_unit_test_filters_SOURCES = tests/unit/test_filters.c
 tests_unit_test_filters_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
+tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c
+tests_unit_test_manifest_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
+tests_unit_test_routes_SOURCES = tests/unit/test_routes.c
+tests_unit_test_routes_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
 tests_unit_test_rules_SOURCES = tests/unit/test_rules.c
 tests_unit_test_rules_LDADD = $(APISERVER_LIBS) $(TEST_LIBS)
