@@ -26,6 +26,7 @@
 #include "core/dispatch/pool.h"
 #include "core/dispatch/qent.h"
 #include "core/dispatch/run.h"
+#include "core/dispatch/sched.h"
 #include "core/dispatch/worker.h"
 #include "core/model/itypes.h"
 #include "core/port/cloud.h"
@@ -221,6 +222,7 @@ void dispatch_each_container(struct dispatch *d,
     size_t n;
     struct qent *const *order = cqueue_order(d->queue, &n);
 
+    sched_explain(d);
     for (size_t i = 0; i < n; i++)
         tell_container(order[i], cb, arg);
 }
@@ -234,6 +236,7 @@ bool dispatch_find_container(struct dispatch *d, const char *uuid,
 
     if (!q)
         return false;
+    sched_explain(d);
     tell_container(q, cb, arg);
     return true;
 }

@@ -21,7 +21,9 @@
  *
  * Cost: containers of one shape fail together (`memo`), so that a pass is
  * O(containers + shapes x instances), with a few nanoseconds for each
- * container that waits. Pure; called by sched.c on the loop.
+ * container that waits. And unless somebody wants reasons, it ends at the
+ * first queued container when no more lock calls may be made: all that are
+ * locked come before it. Pure; called by sched.c on the loop.
  */
 
 #include "core/dispatch/plan.h"
@@ -295,6 +297,12 @@ static void make_room(struct pass *x)
     }
 }
 
+/* From here on only queued ones follow, and none may be locked now. */
+static bool pointless(const struct pass *x, const struct plan_ctr *c)
+{
+    return !x->left.whole && x->left.locks == 0 && !c->locked && !c->process;
+}
+
 void plan_run(struct plan *p, const struct plan_limits *lim)
 {
     struct pass x = {.p = p, .left = *lim};
@@ -309,10 +317,16 @@ void plan_run(struct plan *p, const struct plan_limits *lim)
         x.processes += p->ctrs[i]->process;
         x.supervisors += p->ctrs[i]->process && p->ctrs[i]->supervisor;
     }
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        judge(&x, i);
+    p->cut = false;
+    for (size_t i = 0; i < p->n_ctrs && !p->cut; i++) {
+        if (pointless(&x, p->ctrs[i]))
+            p->cut = true;
+        else
+            judge(&x, i);
+    }
     p->at_quota = x.want_quota > 0;
-    make_room(&x);
+    if (!p->cut)
+        make_room(&x);
 }
 
 void plan_fini(struct plan *p)

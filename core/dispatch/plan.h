@@ -105,6 +105,8 @@ struct plan_limits {
     int64_t supervisors;   /* supervisors with a process at most; 0 = any */
     int64_t lock_ahead;    /* locked containers without a place, at most */
     int64_t max_per_instance; /* 0 = any */
+    bool whole;            /* judge every container, even when no action can
+                            * follow any more: reasons are wanted */
     /* May an instance of this type be created? PLAN_NONE = yes, else why not.
      * Asked at most once per type, in a fixed order. */
     enum plan_why (*blocked)(void *arg, const struct itype *it);
@@ -135,6 +137,8 @@ struct plan {
     /* out; kept for the next call, freed by plan_fini */
     struct plan_action *actions;
     size_t n_actions, cap_actions;
+    bool cut;                      /* not `whole`, and ended early: reasons of
+                                    * the rest are those of an earlier pass */
     int64_t mapped_not_ready;      /* containers mapped, not started */
     int64_t no_place;              /* containers without any place */
     bool at_quota;                 /* somebody waits for a quota, ours or the

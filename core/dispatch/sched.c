@@ -352,6 +352,11 @@ static void carry_out(struct sched *s, const struct plan_action *a)
     }
 }
 
+static void note_one(struct create *c, bool mapped, bool cut)
+{
+    c->wanted = mapped || (cut && c->wanted);
+}
+
 /* A create of unknown outcome is repeated only while it is wanted. */
 static void note_wanted(struct sched *s)
 {
@@ -359,8 +364,25 @@ static void note_wanted(struct sched *s)
         const struct plan_worker *w = &s->plan.workers[i];
 
         if (w->pending && w->owner)
-            ((struct create *) w->owner)->wanted = w->mapped > 0;
+            note_one(w->owner, w->mapped > 0, s->plan.cut);
     }
+}
+
+static void make_plan(struct sched *s, bool whole)
+{
+    snap_ctrs(s);
+    snap_workers(s);
+    fill_guard(s);
+    struct plan_limits lim = limits(s);
+
+    lim.whole = whole;
+    plan_run(&s->plan, &lim);
+}
+
+void sched_explain(struct dispatch *d)
+{
+    if (d->phase == CORE_WORKING && (d->sched->plan.cut || d->sched->dirty))
+        make_plan(d->sched, true); /* and nothing is carried out */
 }
 
 void sched_work(struct dispatch *d)
@@ -372,12 +394,7 @@ void sched_work(struct dispatch *d)
     s->dirty = false;
     s->in_pass = true;
     s->again = false;
-    snap_ctrs(s);
-    snap_workers(s);
-    fill_guard(s);
-    struct plan_limits lim = limits(s);
-
-    plan_run(&s->plan, &lim);
+    make_plan(s, false);
     note_wanted(s);
     for (size_t i = 0; i < s->plan.n_actions; i++)
         carry_out(s, &s->plan.actions[i]);

@@ -25,6 +25,9 @@ void sched_wake_us(struct dispatch *d, int64_t at_us);
 /* Do the pass if one is due. */
 void sched_work(struct dispatch *d);
 
+/* Bring the reasons that containers carry up to date, before they are read. */
+void sched_explain(struct dispatch *d);
+
 /* Of the last pass, for metrics. */
 int64_t sched_not_ready(const struct sched *s);
 int64_t sched_no_place(const struct sched *s);

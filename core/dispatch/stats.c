@@ -290,6 +290,7 @@ void stats_update(struct dispatch *d)
 
     if (!s)
         return;
+    sched_explain(d);
     update_queue(d, s);
     update_instances(d, s);
     set(s, STAT_NOT_STARTED, (double) sched_not_ready(d->sched));

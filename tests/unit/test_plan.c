@@ -68,7 +68,7 @@ static int setup(void **state)
     p = (struct plan) {.ctrs = order, .workers = workers};
     lim = (struct plan_limits) {
         .starts = MOST, .locks = MOST, .creates = MOST, .instances = -1,
-        .blocked = blocked};
+        .blocked = blocked, .whole = true};
     return 0;
 }
 
@@ -438,6 +438,27 @@ static void some_are_locked_ahead(void **state)
     assert_int_equal(ctrs[5].reason.position, 5);
 }
 
+/* Without lock calls to make, a pass for its actions ends early. */
+static void nothing_to_lock_nothing_to_look_at(void **state)
+{
+    (void) state;
+    lim.locks = 1;
+    lim.whole = false;
+    ctr(4, true, vcpu(1));
+    for (int i = 3; i >= 1; i--)
+        ctr(i, false, vcpu(1));
+    worker(1, true);
+    assert_string_equal(plan(), "S4@1 L3");
+    assert_true(p.cut);
+    assert_int_equal(ctrs[2].reason.why, PLAN_NONE);
+    p.n_workers = 0;
+    worker(1, true);
+    lim.whole = true;
+    assert_string_equal(plan(), "S4@1 L3");
+    assert_false(p.cut);
+    assert_int_equal(ctrs[2].reason.why, PLAN_LOCKING);
+}
+
 static void create_calls_are_limited(void **state)
 {
     (void) state;
@@ -528,7 +549,8 @@ int main(void)
         T(supervisors_have_a_share), T(running_supervisors_count_first),
         T(start_while_creating), T(equal_priority_takes_no_turns),
         T(locks_are_limited_by_what_can_exist), T(some_are_locked_ahead),
-        T(create_calls_are_limited), T(pending_creates_are_places),
+        T(create_calls_are_limited), T(nothing_to_lock_nothing_to_look_at),
+        T(pending_creates_are_places),
         T(the_best_place), T(held_ones_keep_their_place),
         T(every_waiting_one_has_a_reason),
     };
