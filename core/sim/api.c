@@ -355,7 +355,7 @@ void sim_api_user_hold(struct sim_api *a, struct sim_ctr *c, int64_t for_us)
     c->hold_until_us = a->w->now_us + for_us;
     set_priority(a, c, 0);
     sim_api_changed(a, c);
-    sim_at(a->w, for_us, hold_end, h);
+    sim_at_owned(a->w, for_us, hold_end, h);
 }
 
 /* --- life

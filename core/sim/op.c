@@ -142,7 +142,7 @@ void op_reply_in(struct op *op, int64_t delay_us, const struct op_result *r)
     reply->op = op;
     reply->r = *r;
     op_hold(op);
-    sim_at(op->w, delay_us, on_reply, reply);
+    sim_at_owned(op->w, delay_us, on_reply, reply);
 }
 
 void op_done_in(struct op *op, int64_t delay_us)

@@ -35,6 +35,7 @@ struct sim_event {
     size_t place; /* in the heap */
     sim_fn *fn;
     void *arg;
+    bool owned; /* arg is freed with the world */
 };
 
 const char *sim_fault_label(enum sim_fault f)
@@ -121,6 +122,15 @@ struct sim_event *sim_at(struct sim *w, int64_t delay_us, sim_fn *fn, void *arg)
     e->arg = arg;
     VEC_PUSH(&w->heap, e);
     heap_up(w, w->heap.n - 1, e);
+    return e;
+}
+
+struct sim_event *sim_at_owned(struct sim *w, int64_t delay_us, sim_fn *fn,
+                               void *arg)
+{
+    struct sim_event *e = sim_at(w, delay_us, fn, arg);
+
+    e->owned = true;
     return e;
 }
 
@@ -309,8 +319,13 @@ void sim_destroy(struct sim *w)
     w->gen++;
     op_free_all(w);
     sim_clock_crash(w);
-    while (w->heap.n > 0)
-        free(w->heap.v[--w->heap.n]);
+    while (w->heap.n > 0) {
+        struct sim_event *e = w->heap.v[--w->heap.n];
+
+        if (e->owned)
+            free(e->arg);
+        free(e);
+    }
     VEC_FINI(&w->heap);
     for (unsigned i = 0; i < w->n_clouds; i++)
         sim_cloud_destroy(w->clouds[i]);

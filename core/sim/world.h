@@ -107,6 +107,10 @@ void sim_destroy(struct sim *w); /* NULL is fine */
  * gone when fn begins. */
 struct sim_event *sim_at(struct sim *w, int64_t delay_us, sim_fn *fn,
                          void *arg);
+/* The same with an arg from the heap, which fn frees; the world frees it when
+ * it goes away first. */
+struct sim_event *sim_at_owned(struct sim *w, int64_t delay_us, sim_fn *fn,
+                               void *arg);
 void sim_cancel(struct sim *w, struct sim_event *e);
 /* Execute the next event; false when there is none. */
 bool sim_step(struct sim *w);

@@ -33,12 +33,12 @@ plant() {
 build() {
     objs=
     for c in "$1"/core/dispatch/*.c; do
-        name=${c##*/}
-        cmp -s "$c" "$src/core/dispatch/$name" && continue
+        file=${c##*/}
+        cmp -s "$c" "$src/core/dispatch/$file" && continue
         # shellcheck disable=SC2086
         $CC -std=gnu11 -O1 -w ${SAN_CFLAGS-} -I"$1" $CPPFLAGS -c "$c" \
-            -o "$1/${name%.c}.o" || return 1
-        objs="$objs $1/${name%.c}.o"
+            -o "$1/${file%.c}.o" || return 1
+        objs="$objs $1/${file%.c}.o"
     done
     [ -n "$objs" ] || return 1
     for prog in sim_run test_sim_scenarios; do

@@ -302,6 +302,28 @@ static void test_late_start_of_an_accepted_command(void **state)
     }
 }
 
+/* Its user puts a container on hold whose start command is in doubt: it may be
+ * unlocked only after its attempt was revoked. */
+static void test_hold_while_a_start_is_in_doubt(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 30);
+
+        sim_fault_force(r->w, SIM_FAULT_START_LATE, 1, 0);
+        rig_start(r);
+        while (c->starts.n == 0 && !r->w->failure)
+            rig_run(r, SIM_MS, NULL);
+        sim_api_user_hold(r->w->api, c, 300 * (int64_t) SIM_S);
+        run_s(r, 60);
+        assert_int_equal(c->rec.state, CTR_QUEUED);
+        assert_true(c->revoked);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+    }
+}
+
 /* The machine freezes with the start command in its hands, for longer than
  * TimeoutProbe; it thaws after the container was released. */
 static void test_frozen_start_thaws_after_release(void **state)
@@ -814,6 +836,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_crash_under_the_payload),
         cmocka_unit_test(test_broken_node_is_drained),
         cmocka_unit_test(test_late_start_of_an_accepted_command),
+        cmocka_unit_test(test_hold_while_a_start_is_in_doubt),
         cmocka_unit_test(test_frozen_start_thaws_after_release),
         cmocka_unit_test(test_short_hang_changes_nothing),
         cmocka_unit_test(test_long_hang_loses_the_container),
