@@ -14,5 +14,16 @@ TEST_HELPERS += tests/sim/sim_run
 tests_sim_sim_run_SOURCES = tests/sim/sim_run.c $(tests_sim_rig)
 tests_sim_sim_run_LDADD = core/sim/libsim.a $(DISPATCH_LIBS)
 
-SYSTEM_TESTS += tests/sim/seeds.sh
-LONG_TESTS += tests/sim/seeds.sh
+SYSTEM_TESTS += tests/sim/seeds.sh tests/sim/mutants.sh
+LONG_TESTS += tests/sim/seeds.sh tests/sim/mutants.sh
+CLEAN_DIRS += mutants
+EXTRA_DIST += \
+	tests/sim/mutants/cancel-on-one-empty-list.patch \
+	tests/sim/mutants/create-before-intent.patch \
+	tests/sim/mutants/destroy-on-one-empty-list.patch \
+	tests/sim/mutants/end-of-stream-is-exit.patch \
+	tests/sim/mutants/new-token-after-unknown.patch \
+	tests/sim/mutants/release-on-first-absence.patch \
+	tests/sim/mutants/revoke-skipped.patch \
+	tests/sim/mutants/start-before-intent.patch \
+	tests/sim/mutants/starts-forgotten-at-restart.patch
