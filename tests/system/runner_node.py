@@ -3,6 +3,7 @@
 in private folders and groups, with an API server of our own (apid.py)."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -59,11 +60,17 @@ class Groups:
             os.rmdir(path)
 
 
+PLAIN_UID = 64243
+
+
 class Node:
+    """plain: without namespaces, as an unprivileged user."""
+
     def __init__(self, top, groups, plain=False):
         self.top = top
         self.groups = groups
         self.plain = plain
+        self.runner = RUNNER
         self.api = Api()
         self.count = 0
         for name in ("lock", "scratch", "images", "shared"):
@@ -72,6 +79,10 @@ class Node:
             os.path.join(top, n) for n in ("lock", "scratch", "images",
                                            "shared"))
         os.chmod(self.shared, 0o1777)
+        if plain:  # a user may not be able to enter the build folder
+            self.runner = shutil.copy(RUNNER, top)
+            for path in (self.lock, self.scratch):
+                os.chown(path, PLAIN_UID, PLAIN_UID)
         self.json = os.path.join(top, "node.json")
         self.write_json()
         self.env = {"PATH": "/usr/bin:/bin", "CDC_NODE_JSON": self.json,
@@ -86,6 +97,8 @@ class Node:
                                  "writable": True}]}
         node.update(more)
         write(self.json, json.dumps(node).encode(), 0o600)
+        if self.plain:
+            os.chown(self.json, PLAIN_UID, PLAIN_UID)
 
     def uuid(self):
         self.count += 1
@@ -101,9 +114,11 @@ class Node:
                     "Attempt": attempt}}).encode()
 
     def call(self, *args, data=b"", check=True, **more):
-        p = subprocess.run([RUNNER] + list(args), input=data, env=self.env,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           timeout=60, **more)
+        if self.plain:
+            more.update(user=PLAIN_UID, group=PLAIN_UID, extra_groups=[])
+        p = subprocess.run([self.runner] + list(args), input=data,
+                           env=self.env, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=60, **more)
         if check and p.returncode:
             raise AssertionError("%r: %d %s" % (args, p.returncode,
                                                 p.stderr.decode()))

@@ -21,8 +21,8 @@ import tempfile
 import time
 
 import cluster
-from runner_node import (MIB, RUNNER, SECRET, Groups, Node, Watch, expect,
-                         marked, text, write)
+from runner_node import (MIB, PLAIN_UID, RUNNER, SECRET, Groups, Node, Watch,
+                         expect, marked, text, write)
 
 CASES = []
 
@@ -694,6 +694,81 @@ def overhead(n):
                               len(times)))
 
 
+# --- a machine where namespaces are refused -------------------------------------
+
+
+def plain(f):
+    f.plain = True
+    return case(f)
+
+
+@plain
+def plain_run(n):
+    done = n.sh("id -u; pwd; echo said > file; echo err >&2; exit 3",
+                cwd="/out")
+    expect(done, "Complete", 3)
+    uid, cwd = n.out(done).split()
+    assert uid == str(PLAIN_UID) and cwd.startswith(n.scratch), n.out(done)
+    assert n.out(done, "stderr.txt") == "err\n"
+    assert n.api.output(done["uuid"]) == {"file": b"said\n"}
+    log = n.out(done, "crunch-run.txt")
+    assert "isolation: plain" in log and "/out is not at its path" in log, log
+    expect(n.run(["no-such-command"]), "Complete", 127, error="not found")
+
+
+@plain
+def plain_mounts(n):
+    place = "/tmp/cdc-plain-%d" % os.getpid()
+    done = n.sh("cat %s.txt; echo x > %s/f" % (place, place),
+                output_path=place, mounts={
+                    place: {"kind": "tmp"},
+                    place + ".txt": {"kind": "text", "content": "t"}})
+    expect(done, "Complete", 0)
+    assert n.out(done) == "t"
+    assert n.api.output(done["uuid"]) == {"f": b"x\n"}
+    assert not os.path.lexists(place) and not os.path.lexists(place + ".txt")
+    done = n.sh("true", mounts={"/out": {"kind": "tmp"}, "/etc/passwd": {
+        "kind": "text", "content": "mine"}})
+    expect(done, "Cancelled", error="/etc/passwd", no_retry=True)
+    done = n.sh("true", container_image="other")
+    expect(done, "Cancelled", error="container_image", no_retry=True)
+
+
+@plain
+def plain_nothing_outlives(n):
+    done = n.sh("(setsid sh -c 'trap \"\" TERM HUP; while :; do "
+                "echo x >> %s/p; sleep 0.02; done' &); sleep 0.3; exit 0"
+                % n.shared)
+    expect(done, "Complete", 0)
+    size = os.path.getsize(n.shared + "/p")
+    time.sleep(0.1)
+    assert size > 0 and os.path.getsize(n.shared + "/p") == size
+
+
+@plain
+def plain_cancelled_and_killed(n):
+    loop = "touch %s/%s; while :; do sleep 0.1; done"
+    uuid = n.start(["sh", "-c", loop % (n.shared, "c")])
+    n.wait_running(uuid, "c")
+    n.call("--kill", "15", uuid, check=False)
+    expect(n.api.wait(uuid), "Cancelled", error="cancelled")
+    uuid = n.start(["sh", "-c", "setsid sh -c '%s' & sleep 60" % (
+        loop % (n.shared, "k"))])
+    n.wait_running(uuid, "k")
+    pid = n.info(uuid)["PID"]
+    for name in ("environ", "mem"):
+        probe = subprocess.run(["cat", "/proc/%d/%s" % (pid, name)],
+                               user=PLAIN_UID, group=PLAIN_UID,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        assert probe.returncode and not probe.stdout, name
+    os.kill(pid, signal.SIGKILL)
+    n.wait_free(uuid, 5)
+    assert not marked()
+    done = n.sh("sleep 60", scheduling_parameters={"max_run_time": 1})
+    expect(done, "Cancelled", error="max_run_time", no_retry=True)
+
+
 # --- all of it -------------------------------------------------------------------
 
 
@@ -727,15 +802,17 @@ def main():
     top = tempfile.mkdtemp(prefix="cdc-runner-")
     os.chmod(top, 0o755)
     groups = Groups()
-    n = Node(top, groups)
+    nodes = [Node(os.path.join(top, name), groups, plain=name == "plain")
+             for name in ("full", "plain")]
     failed = []
     try:
         for f in CASES:
             if not wanted or f.__name__ in wanted:
-                if not run_case(f, n):
+                if not run_case(f, nodes[hasattr(f, "plain")]):
                     failed.append(f.__name__)
     finally:
-        n.api.close()
+        for n in nodes:
+            n.api.close()
         cluster.wait_until("groups are empty",
                            lambda: not groups.members() or
                            [os.rmdir(m) for m in groups.members()], 5)
