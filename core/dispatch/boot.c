@@ -25,7 +25,7 @@
 #include "core/dispatch/worker.h"
 #include "core/model/dispatch_cfg.h"
 
-enum { RETRY_MAX_US = 2000000 };
+enum { RETRY_US = 100000, RETRY_MAX_US = 1600000 };
 
 enum boot_step { BOOT_PROBE, BOOT_CHECK, BOOT_SEND };
 
@@ -40,9 +40,12 @@ static void failed(struct worker *w, const struct err *why)
     int64_t now = core_now(d);
 
     w->link_err = *why;
+    int64_t most = w->boot_hold.level < 4 ? RETRY_US << w->boot_hold.level
+                                          : RETRY_MAX_US;
+
     holdoff_hit(&w->boot_hold, why, now, core_random(d));
-    if (w->boot_hold.until_us > now + RETRY_MAX_US)
-        w->boot_hold.until_us = now + RETRY_MAX_US;
+    if (w->boot_hold.until_us > now + most)
+        w->boot_hold.until_us = now + most;
     deadline_set(d->deadlines, &w->boot_timer, w->boot_hold.until_us,
                  on_boot_timer, w);
 }

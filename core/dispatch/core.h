@@ -84,7 +84,7 @@ void core_fatal(struct dispatch *d, const struct err *err);
 /* The API server is asked again at least this often while it fails. */
 enum { CORE_API_RETRY_MS = 5000 };
 
-/* Called by pool and queue when their part of the start is over. */
+/* A cloud was listed once, or failed to answer. */
 void core_look_done(struct dispatch *d);
 
 #endif

@@ -81,6 +81,16 @@ void cqueue_destroy(struct cqueue *cq)
     free(cq);
 }
 
+void cqueue_polled(struct cqueue *cq)
+{
+    const char *key = NULL;
+
+    /* What the journal remembers of containers that are no more. */
+    while (map_next(cq->lost, &key))
+        jr_delete(cq->d->jr, JOURNAL_QUEUE, key);
+    map_clear(cq->lost);
+}
+
 void cqueue_start(struct cqueue *cq)
 {
     feed_start(cq->feed);
@@ -145,13 +155,24 @@ struct qent *const *cqueue_order(const struct cqueue *cq, size_t *ret_n)
     return cq->order.v;
 }
 
+/* When there are enough, the least urgent one gives way to a more urgent. */
+static bool make_room(struct cqueue *cq, int64_t priority)
+{
+    if (cq->order.n < CQUEUE_MAX_QUEUED)
+        return true;
+    struct qent *last = cq->order.v[cq->order.n - 1];
+
+    cq->truncated = true;
+    if (last->c.state == CTR_QUEUED && last->c.priority < priority)
+        cqueue_drop(last);
+    return cq->order.n < CQUEUE_MAX_QUEUED;
+}
+
 /* Is a record of a container that we do not know worth an entry? */
 static bool concerns_us(struct cqueue *cq, const struct ctr *c)
 {
-    if (c->state == CTR_QUEUED && cq->order.n >= CQUEUE_MAX_QUEUED)
-        cq->truncated = true;
     if (c->state == CTR_QUEUED)
-        return c->priority > 0 && cq->order.n < CQUEUE_MAX_QUEUED;
+        return c->priority > 0 && make_room(cq, c->priority);
     return !ctr_state_final(c->state) && c->locked_by[0] != '\0' &&
            strcmp(c->locked_by, cq->d->token_uuid) == 0;
 }

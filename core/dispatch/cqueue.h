@@ -25,7 +25,7 @@ struct qent;
 struct cqueue *cqueue_create(struct dispatch *d);
 void cqueue_destroy(struct cqueue *cq); /* NULL is fine */
 
-/* Begin to poll and to listen. core_look_done() after the first poll. */
+/* Begin to poll and to listen. */
 void cqueue_start(struct cqueue *cq);
 /* No further requests; the feed is given up. */
 void cqueue_stop(struct cqueue *cq);

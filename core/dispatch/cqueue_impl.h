@@ -35,6 +35,9 @@ struct cqueue {
     bool stopping;
 };
 
+/* The first poll is complete. */
+void cqueue_polled(struct cqueue *cq);
+
 /* order.c */
 void order_update(struct cqueue *cq, struct qent *q);
 void order_remove(struct cqueue *cq, struct qent *q);

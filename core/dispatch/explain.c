@@ -110,7 +110,6 @@ static const struct {
     [PLAN_RUNNING] = {false, ""},
     [PLAN_STARTING] = {false, "being started on instance {worker}"},
     [PLAN_ON_HOLD] = {false, "on hold: its priority is 0"},
-    [PLAN_OLD_PROCESS] = {false, "waiting for an earlier process of it to end"},
     [PLAN_LOCKING] = {false, "about to be locked, for an instance of type "
                              "{type}"},
     [PLAN_BOOTING] = {false, "waiting for instance {worker} of type {type} to "
@@ -183,6 +182,28 @@ static void tell_why(const struct qent *q, char *out)
     text_copy(out, b.data, TEXT_MAX);
 }
 
+/* One that has, or may have, a process. */
+static void tell_process(const struct qent *q, char *out)
+{
+    const struct run *r = q->runs;
+    const char *where = r->w->id;
+
+    if (r->kill_why)
+        snprintf(out, TEXT_MAX, "being ended on instance %s: %s", where,
+                 r->kill_why);
+    else if (r->w->state >= WORKER_SHUTDOWN)
+        snprintf(out, TEXT_MAX, "its instance %s is lost or ending; waiting "
+                 "until no process of it can live there any more", where);
+    else if (run_lost(r))
+        snprintf(out, TEXT_MAX, "its process on instance %s is out of sight; "
+                 "waiting until it is certain that none lives there", where);
+    else if (q->c.state != CTR_RUNNING)
+        snprintf(out, TEXT_MAX, "being started on instance %s", where);
+    else if (!session_up(r->w))
+        snprintf(out, TEXT_MAX, "instance %s, where it runs, is out of "
+                 "contact", where);
+}
+
 static void tell_container(struct qent *q,
                            void (*cb)(void *arg,
                                       const struct dispatch_container *c),
@@ -204,10 +225,12 @@ static void tell_container(struct qent *q,
     tell_why(q, status);
     if (q->runs) {
         out.instance = q->runs->w->id;
-        out.process = run_state_label(q->runs->state);
-        if (q->c.state == CTR_QUEUED || q->c.state == CTR_LOCKED)
-            snprintf(status, TEXT_MAX, "being started on instance %s",
-                     out.instance);
+        out.process = run_lost(q->runs) ? "unseen"
+                                        : run_state_label(q->runs->state);
+        tell_process(q, status);
+    } else if (q->exit_us > 0 && !ctr_state_final(q->c.state)) {
+        snprintf(status, TEXT_MAX, "its process has ended; what became of the "
+                                   "container is being found out");
     } else if (q->pc.reason.worker) {
         out.instance = worker_name(q->d, q->pc.reason.worker);
     }

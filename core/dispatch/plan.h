@@ -42,7 +42,6 @@ struct plan_shape {
     X(STARTING,    0) /* assigned to an instance that is in service */        \
     X(ON_HOLD,     1) /* priority 0 */                                        \
     X(BUSY,        1) /* a request about it is in flight or backs off */      \
-    X(OLD_PROCESS, 1) /* an earlier attempt is not yet out of the way */      \
     X(LOCKING,     1) /* about to be locked */                                \
     X(BOOTING,     1) /* mapped to an instance that is not yet in service */  \
     X(CREATE,      1) /* mapped to an instance that is being created */       \

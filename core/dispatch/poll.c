@@ -97,7 +97,6 @@ static void next_page(struct poll *p)
 
 static void finish(struct poll *p)
 {
-    struct dispatch *d = p->cq->d;
     bool first = p->done_us == 0;
 
     p->busy = false;
@@ -106,7 +105,7 @@ static void finish(struct poll *p)
     doubt_the_rest(p);
     schedule(p);
     if (first)
-        core_look_done(d);
+        cqueue_polled(p->cq);
     if (p->again) {
         p->again = false;
         poll_soon(p);

@@ -257,12 +257,22 @@ static int64_t all_instances(const struct pool *p)
 /* How many instances may be added: -1 = any. */
 static int64_t room_for_instances(const struct sched *s)
 {
-    int64_t max = s->d->cfg->max_instances;
+    const struct dispatch_cfg *cfg = s->d->cfg;
     int64_t n = all_instances(s->d->pool);
+    int64_t room = -1;
 
-    if (max <= 0)
-        return -1;
-    return n < max ? max - n : 0;
+    if (cfg->max_instances > 0)
+        room = n < cfg->max_instances ? cfg->max_instances - n : 0;
+    /* Up to the estimate at once, beyond it one by one: each success is the
+     * proof that the next may be tried. */
+    if (cfg->initial_quota > 0 && room != 0) {
+        int64_t sure = cfg->initial_quota - n;
+
+        if (sure <= 0)
+            sure = s->d->pool->creates_in_flight > 0 ? 0 : 1;
+        room = room < 0 || sure < room ? sure : room;
+    }
+    return room;
 }
 
 static int64_t supervisor_share(const struct sched *s, int64_t processes)

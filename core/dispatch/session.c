@@ -33,7 +33,8 @@
 #include "core/port/cloud.h"
 
 enum {
-    BOOT_RETRY_MAX_US = 1500000, /* between tries while it boots */
+    BOOT_RETRY_US = 100000,      /* first pause between tries while it boots, */
+    BOOT_RETRY_MAX_US = 1600000, /* doubled up to this */
     RETRY_MAX_US = 15000000,
     WRONG_KEY_US = 60000000
 };
@@ -59,13 +60,20 @@ static void retry_at(struct worker *w, int64_t at_us)
     deadline_set(w->d->deadlines, &w->link_timer, at_us, on_link_timer, w);
 }
 
+/* sshd comes up at some moment that nobody can know: ask often at first. */
+static int64_t boot_pause(const struct worker *w)
+{
+    unsigned level = w->link_hold.level;
+
+    return level < 4 ? BOOT_RETRY_US << level : BOOT_RETRY_MAX_US;
+}
+
 /* The session, or the try to get one, is over. */
 static void down(struct worker *w, const struct err *why, int64_t pause_us)
 {
     struct dispatch *d = w->d;
     int64_t now = core_now(d);
-    int64_t most = w->state == WORKER_BOOTING ? BOOT_RETRY_MAX_US
-                                              : RETRY_MAX_US;
+    int64_t most = w->state == WORKER_BOOTING ? boot_pause(w) : RETRY_MAX_US;
 
     if (w->link == LINK_UP || w->link_lost_us == 0)
         w->link_lost_us = now;

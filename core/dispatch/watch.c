@@ -466,6 +466,12 @@ static void on_silence(void *arg)
                      core_now(w->d) + silence_limit(w), on_silence, w);
         return;
     }
+    if (quiet >= w->d->cfg->stale_lock_ms * 1000 && !worker_empty(w) &&
+        w->warned_us < w->good_us) {
+        w->warned_us = core_now(w->d);
+        worker_log(w, LOG_WARN, "no sign of life from an instance with "
+                                "containers", w->link_err.text);
+    }
     if (quiet >= silence_bearable(w) && session_up(w))
         watch_look(w);
     arm_silence(w);

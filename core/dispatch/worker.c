@@ -32,8 +32,16 @@
 
 static void on_boot_limit(void *arg)
 {
-    worker_event(arg, WORKER_EV_BOOT_TIMEOUT,
+    struct worker *w = arg;
+    struct dispatch *d = w->d;
+
+    worker_event(w, WORKER_EV_BOOT_TIMEOUT,
                  "it did not come into service in time");
+    /* On hold, or busy: judge again when that may have changed. */
+    if (w->state < WORKER_IDLE && core_acts(d))
+        deadline_set(d->deadlines, &w->boot_limit,
+                     core_now(d) + d->cfg->timeout_booting_ms * 1000,
+                     on_boot_limit, w);
 }
 
 struct worker *worker_create(struct backend *b, const char *id)

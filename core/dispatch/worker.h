@@ -115,6 +115,7 @@ struct worker {
     int64_t exit_us;     /* when the stream last told of an exit */
     int64_t looked_us;   /* start of the last look that told all */
     int64_t good_us;     /* last sign of life */
+    int64_t warned_us;   /* when its silence was last warned of */
     struct deadline list_timer;
     struct deadline silence;
     struct deadline idle_timer;

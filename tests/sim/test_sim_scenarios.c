@@ -119,12 +119,14 @@ static void eventful(struct rig *r)
 {
     struct sim_ctr *long_one = rig_submit(r, 2, 200);
 
-    sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_EARLY, 1, 3);
+    sim_fault_force(r->w, SIM_FAULT_RUNNER_CRASH_EARLY, 3, 1);
     rig_start(r);
     for (int i = 0; i < 4; i++)
         rig_submit(r, 1, 20 + i);
-    for (int i = 0; i < 600 && long_one->live == 0; i++)
+    for (int i = 0; i < 600 && long_one->live == 0; i++) {
         run_s(r, 1);
+        long_one = sim_api_last(long_one); /* the one that crashed was this */
+    }
     for (size_t i = 0; i < long_one->starts.n; i++)
         if (long_one->starts.v[i].state == SIM_START_RUNS)
             sim_vm_die(long_one->starts.v[i].machine->vm);
