@@ -31,47 +31,13 @@
 #include "core/base/text.h"
 #include "core/conf/conf_priv.h"
 
-enum conf_type {
-    TYPE_STR, TYPE_SECRET, TYPE_BOOL, TYPE_INT, TYPE_FLOAT, TYPE_DURATION,
-    TYPE_SIZE, TYPE_LIST, TYPE_MAP, TYPE_URLS, TYPE_JSON
-};
-
-struct row {
-    struct conf_row pub; /* first: conf_rows() hands out an array of these */
-    enum conf_type type;
-    size_t offset;
-    int64_t min, max;
-};
-
-static const struct row rows[] = {
-#define X(t, member, k, d, lo, hi, fl, pe, he)                                \
-    { { #t, k, d, fl, pe, he }, TYPE_##t, offsetof(struct conf, member), lo,  \
-      hi },
-    CONF_TBL(X)
-#undef X
-};
-
-/* Sections and keys of the same file that other programs read. */
-static const char *const foreign[] = {
-    "AuditLogs", "Collections", "Git", "Login", "Mail", "Policies",
-    "PostgreSQL", "RemoteClusters", "StorageClasses", "Users", "Volumes",
-    "Workbench", "BlobSigningKey", "Collections.BlobSigningKey",
-    "Containers.Logging", "Containers.LSF", "Containers.SLURM",
-    "Containers.ShellAccess", "Containers.JobsAPI",
-    "Containers.CrunchRunCommandDefault", "Containers.LogReuseDecisions",
-    "Containers.MaxComputeVMs", "Containers.MaxRetryAttemptsDefault",
-    "Containers.SupportedDockerImageFormats",
-    "Containers.CloudVMs.SharedResourceTags",
-    "InstanceTypes", "Services", "TLS", "API", "SystemLogs", NULL
-};
-
-static void *slot(struct conf *c, const struct row *row)
+static void *slot(struct conf *c, const struct conf_desc *row)
 {
     return (char *) c + row->offset;
 }
 
 static int in_range(const struct conf_loader *l, const struct ytree *node,
-                    const struct row *row, double v, struct err *err)
+                    const struct conf_desc *row, double v, struct err *err)
 {
     if (v >= (double) row->min && v <= (double) row->max)
         return 0;
@@ -79,19 +45,19 @@ static int in_range(const struct conf_loader *l, const struct ytree *node,
                    "%s:%u: %s: \"%s\" is out of range (%lld to %lld%s)",
                    l->name, node->line, row->pub.key, node->text,
                    (long long) row->min, (long long) row->max,
-                   row->type == TYPE_DURATION ? " ms"
-                   : row->type == TYPE_SIZE   ? " bytes"
+                   row->type == CONF_TYPE_DURATION ? " ms"
+                   : row->type == CONF_TYPE_SIZE   ? " bytes"
                                               : "");
 }
 
-static int set_number(const struct conf_loader *l, const struct row *row,
+static int set_number(const struct conf_loader *l, const struct conf_desc *row,
                       const struct ytree *node, int64_t *ret,
                       struct err *err)
 {
     int64_t v = 0;
-    int rc = row->type == TYPE_INT
+    int rc = row->type == CONF_TYPE_INT
                  ? conf_get_int(l, node, row->pub.key, &v, err)
-             : row->type == TYPE_SIZE
+             : row->type == CONF_TYPE_SIZE
                  ? conf_get_size(l, node, row->pub.key, &v, err)
                  : conf_get_duration(l, node, row->pub.key, &v, err);
 
@@ -103,7 +69,7 @@ static int set_number(const struct conf_loader *l, const struct row *row,
     return 0;
 }
 
-static int set_float(const struct conf_loader *l, const struct row *row,
+static int set_float(const struct conf_loader *l, const struct conf_desc *row,
                      const struct ytree *node, double *ret,
                      struct err *err)
 {
@@ -118,7 +84,7 @@ static int set_float(const struct conf_loader *l, const struct row *row,
 
 /* InternalURLs: a map whose keys are URLs; an entry's ListenURL, when there,
  * is what is bound. */
-static int set_urls(const struct conf_loader *l, const struct row *row,
+static int set_urls(const struct conf_loader *l, const struct conf_desc *row,
                     const struct ytree *node, struct conf_list *ret,
                     struct err *err)
 {
@@ -139,31 +105,31 @@ static int set_urls(const struct conf_loader *l, const struct row *row,
     return 0;
 }
 
-static int set_row(const struct conf_loader *l, const struct row *row,
+static int set_row(const struct conf_loader *l, const struct conf_desc *row,
                    const struct ytree *node, struct err *err)
 {
     void *p = slot(l->conf, row);
     const char *key = row->pub.key;
 
     switch (row->type) {
-    case TYPE_STR:
-    case TYPE_SECRET:
+    case CONF_TYPE_STR:
+    case CONF_TYPE_SECRET:
         return conf_get_str(l, node, key, p, err);
-    case TYPE_BOOL:
+    case CONF_TYPE_BOOL:
         return conf_get_bool(l, node, key, p, err);
-    case TYPE_INT:
-    case TYPE_SIZE:
-    case TYPE_DURATION:
+    case CONF_TYPE_INT:
+    case CONF_TYPE_SIZE:
+    case CONF_TYPE_DURATION:
         return set_number(l, row, node, p, err);
-    case TYPE_FLOAT:
+    case CONF_TYPE_FLOAT:
         return set_float(l, row, node, p, err);
-    case TYPE_LIST:
+    case CONF_TYPE_LIST:
         return conf_get_list(l, node, key, p, err);
-    case TYPE_MAP:
+    case CONF_TYPE_MAP:
         return conf_get_map(l, node, key, p, err);
-    case TYPE_URLS:
+    case CONF_TYPE_URLS:
         return set_urls(l, row, node, p, err);
-    case TYPE_JSON:
+    case CONF_TYPE_JSON:
         return conf_get_json(l, node, key, p, err);
     }
     return err_set(err, ERR_INTERNAL, "%s: unknown type of setting", key);
@@ -171,7 +137,8 @@ static int set_row(const struct conf_loader *l, const struct row *row,
 
 /* Defaults are written in the table as in a file, so the same parsers read
  * them; a default that does not parse is a bug and is found by every test. */
-static int set_default(struct conf *c, const struct row *row, struct err *err)
+static int set_default(struct conf *c, const struct conf_desc *row,
+                       struct err *err)
 {
     struct conf_loader l = { .conf = c, .name = "built-in defaults" };
     struct ytree node = { .kind = YTREE_SCALAR,
@@ -179,15 +146,15 @@ static int set_default(struct conf *c, const struct row *row, struct err *err)
     char **text = slot(c, row);
 
     switch (row->type) {
-    case TYPE_LIST:
-    case TYPE_MAP:
-    case TYPE_URLS:
+    case CONF_TYPE_LIST:
+    case CONF_TYPE_MAP:
+    case CONF_TYPE_URLS:
         return 0; /* empty */
-    case TYPE_JSON:
+    case CONF_TYPE_JSON:
         *text = mem_strdup("{}");
         return 0;
-    case TYPE_STR:
-    case TYPE_SECRET:
+    case CONF_TYPE_STR:
+    case CONF_TYPE_SECRET:
         *text = mem_strdup(row->pub.def);
         return 0;
     default:
@@ -210,7 +177,7 @@ static const struct ytree *find(const struct ytree *root,
 }
 
 static const struct ytree *find_row(const struct ytree *cluster,
-                                        const struct row *row)
+                                        const struct conf_desc *row)
 {
     const struct ytree *node = find(cluster, row->pub.key);
 
@@ -223,84 +190,22 @@ static const struct ytree *find_row(const struct ytree *cluster,
 static int read_rows(const struct conf_loader *l,
                      const struct ytree *cluster, struct err *err)
 {
-    for (size_t i = 0; i < MEM_COUNT(rows); i++) {
-        const struct ytree *node = find_row(cluster, &rows[i]);
+    for (size_t i = 0; i < CONF_ID_COUNT; i++) {
+        const struct ytree *node = find_row(cluster, &conf_descs[i]);
 
-        if (set_default(l->conf, &rows[i], err) < 0)
+        if (set_default(l->conf, &conf_descs[i], err) < 0)
             return -1;
         if (!node || ytree_is_null(node))
             continue;
         l->conf->set[i] = true;
-        if (rows[i].pub.flags & CONF_SPECIAL)
+        if (conf_descs[i].pub.flags & CONF_SPECIAL)
             continue;
-        if (set_row(l, &rows[i], node, err) < 0)
+        if (set_row(l, &conf_descs[i], node, err) < 0)
             return -1;
-        if (rows[i].pub.flags & CONF_UNUSED)
-            conf_warn(l, node, "%s: accepted, not used", rows[i].pub.key);
+        if (conf_descs[i].pub.flags & CONF_UNUSED)
+            conf_warn(l, node, "%s: accepted, not used", conf_descs[i].pub.key);
     }
     return 0;
-}
-
-/* --- the walk for unknown keys -------------------------------------------- */
-
-/* 0: nobody knows path; 1: a section that holds known keys; 2: known, do not
- * look inside. */
-static int known(const char *path)
-{
-    size_t n = strlen(path);
-    int best = 0;
-
-    for (size_t i = 0; i < MEM_COUNT(rows); i++) {
-        if (!strcmp(rows[i].pub.key, path))
-            return 2;
-        if (!strncmp(rows[i].pub.key, path, n) && rows[i].pub.key[n] == '.')
-            best = 1;
-    }
-    for (size_t i = 0; !best && foreign[i]; i++)
-        if (!strcmp(foreign[i], path))
-            return 2;
-    if (!strcmp(path, "Containers.MaxRunningContainersPerInstance"))
-        return 2;
-    return best;
-}
-
-/* A key that differs in case only is the usual slip. */
-static const char *suggestion(const char *path)
-{
-    for (size_t i = 0; i < MEM_COUNT(rows); i++)
-        if (!strcasecmp(rows[i].pub.key, path))
-            return rows[i].pub.key;
-    return NULL;
-}
-
-static bool only_ours_below(const char *path)
-{
-    /* Of these sections other programs read parts too. */
-    return !strcmp(path, "Containers.CloudVMs") || !strcmp(path, "APIServer");
-}
-
-static void warn_unknown(const struct conf_loader *l,
-                         const struct ytree *map, const char *prefix)
-{
-    for (size_t i = 0; i < map->n; i++) {
-        char path[256];
-        const char *hint;
-        int k;
-
-        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
-                 map->v[i]->key);
-        k = known(path);
-        if (k == 1 && map->v[i]->kind == YTREE_MAP)
-            warn_unknown(l, map->v[i], path);
-        if (k)
-            continue;
-        hint = suggestion(path);
-        if (hint)
-            conf_warn(l, map->v[i], "%s: ignored; did you mean %s?", path,
-                      hint);
-        else if (!*prefix || only_ours_below(prefix))
-            conf_warn(l, map->v[i], "%s: unknown key, ignored", path);
-    }
 }
 
 /* --- from file to record -------------------------------------------------- */
@@ -391,7 +296,7 @@ static int read_cluster(const struct conf_loader *l,
         conf_read_backends(
             l, find(cluster, "Containers.CloudVMs.Backends"), err) < 0)
         return -1;
-    warn_unknown(l, cluster, "");
+    conf_warn_unknown(l, cluster, "");
     return 0;
 }
 
@@ -469,23 +374,23 @@ int conf_load(const char *path, void (*warn)(void *arg, const char *text),
     return conf_parse(b.data, b.len, name, warn, arg, ret, err);
 }
 
-static void row_fini(struct conf *c, const struct row *row)
+static void row_fini(struct conf *c, const struct conf_desc *row)
 {
     void *p = slot(c, row);
 
     switch (row->type) {
-    case TYPE_SECRET:
+    case CONF_TYPE_SECRET:
         secret_free(*(char **) p);
         break;
-    case TYPE_STR:
-    case TYPE_JSON:
+    case CONF_TYPE_STR:
+    case CONF_TYPE_JSON:
         free(*(char **) p);
         break;
-    case TYPE_LIST:
-    case TYPE_URLS:
+    case CONF_TYPE_LIST:
+    case CONF_TYPE_URLS:
         conf_list_fini(p);
         break;
-    case TYPE_MAP:
+    case CONF_TYPE_MAP:
         conf_map_fini(p);
         break;
     default:
@@ -497,8 +402,8 @@ void conf_destroy(struct conf *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < MEM_COUNT(rows); i++)
-        row_fini(c, &rows[i]);
+    for (size_t i = 0; i < CONF_ID_COUNT; i++)
+        row_fini(c, &conf_descs[i]);
     for (size_t i = 0; i < c->n_backends; i++) {
         struct conf_backend *b = &c->backends[i];
 
@@ -525,62 +430,4 @@ const char *conf_default_path(void)
 const char *conf_dispatch_token(const struct conf *c)
 {
     return *c->api_token ? c->api_token : c->system_root_token;
-}
-
-/* --- the table for people ------------------------------------------------- */
-
-const struct conf_row *conf_rows(size_t *ret_n)
-{
-    static struct conf_row pub[MEM_COUNT(rows)];
-
-    for (size_t i = 0; i < MEM_COUNT(rows); i++)
-        pub[i] = rows[i].pub;
-    *ret_n = MEM_COUNT(rows);
-    return pub;
-}
-
-static void print_row(const struct conf *c, const struct row *row,
-                      struct buf *out)
-{
-    const char *p = (const char *) c + row->offset;
-    const struct conf_list *list = (const void *) p;
-    const struct conf_map *map = (const void *) p;
-
-    buf_printf(out, "%s:", row->pub.key);
-    switch (row->type) {
-    case TYPE_SECRET:
-        buf_puts(out, **(char *const *) (const void *) p ? " [secret]" : "");
-        break;
-    case TYPE_STR:
-    case TYPE_JSON:
-        buf_printf(out, " %s", *(char *const *) (const void *) p);
-        break;
-    case TYPE_BOOL:
-        buf_puts(out, *(const bool *) p ? " true" : " false");
-        break;
-    case TYPE_FLOAT:
-        buf_printf(out, " %g", *(const double *) (const void *) p);
-        break;
-    case TYPE_LIST:
-    case TYPE_URLS:
-        for (size_t i = 0; i < list->n; i++)
-            buf_printf(out, "%s%s", i ? ", " : " ", list->v[i]);
-        break;
-    case TYPE_MAP:
-        for (size_t i = 0; i < map->n; i++)
-            buf_printf(out, "%s%s=%s", i ? ", " : " ", map->v[i].key,
-                       map->v[i].value);
-        break;
-    default:
-        buf_printf(out, " %lld",
-                   (long long) *(const int64_t *) (const void *) p);
-    }
-    buf_putc(out, '\n');
-}
-
-int conf_print(const struct conf *c, struct buf *out)
-{
-    for (size_t i = 0; i < MEM_COUNT(rows); i++)
-        print_row(c, &rows[i], out);
-    return out->over ? -1 : 0;
 }

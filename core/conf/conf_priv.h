@@ -7,6 +7,21 @@
 #include "core/conf/conf.h"
 #include "core/conf/ytree.h"
 
+enum conf_type {
+    CONF_TYPE_STR, CONF_TYPE_SECRET, CONF_TYPE_BOOL, CONF_TYPE_INT,
+    CONF_TYPE_FLOAT, CONF_TYPE_DURATION, CONF_TYPE_SIZE, CONF_TYPE_LIST,
+    CONF_TYPE_MAP, CONF_TYPE_URLS, CONF_TYPE_JSON
+};
+
+/* A row of the settings table, by enum conf_id. */
+struct conf_desc {
+    struct conf_row pub;
+    enum conf_type type;
+    size_t offset; /* in struct conf */
+    int64_t min, max;
+};
+extern const struct conf_desc conf_descs[CONF_ID_COUNT];
+
 struct conf_loader {
     struct conf *conf;
     const char *name; /* of the file, for messages */
@@ -44,6 +59,10 @@ int conf_get_json(const struct conf_loader *l, const struct ytree *node,
 
 void conf_list_fini(struct conf_list *list);
 void conf_map_fini(struct conf_map *map);
+
+/* Warn of keys below `map` (at the dotted path `prefix`) that nobody reads. */
+void conf_warn_unknown(const struct conf_loader *l, const struct ytree *map,
+                       const char *prefix);
 
 /* Sections with code of their own. node may be NULL (absent). */
 int conf_read_itypes(const struct conf_loader *l,

@@ -4,7 +4,8 @@
 noinst_LIBRARIES += core/conf/libconf.a
 core_conf_libconf_a_SOURCES = \
 	core/conf/conf.c core/conf/conf.h core/conf/conf_tbl.h \
-	core/conf/conf_backends.c core/conf/conf_dispatch.c \
+	core/conf/conf_backends.c core/conf/conf_desc.c \
+	core/conf/conf_dispatch.c core/conf/conf_unknown.c \
 	core/conf/conf_itypes.c core/conf/conf_priv.h core/conf/conf_value.c \
 	core/conf/ytree.c core/conf/ytree.h
 
