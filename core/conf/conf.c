@@ -6,10 +6,7 @@
  *   settings table that the file has -> InstanceTypes, Backends -> a walk
  *   that warns of what nobody read.
  *
- * The walk knows three kinds of keys: rows of the table, sections that belong
- * to other Arvados programs (skipped silently; a site has one file for all),
- * and keys nobody knows, for which it offers the spelling that was probably
- * meant. Only the first wrong value is reported; a program that starts with
+ * Only the first wrong value is reported; a program that starts with
  * half a configuration would be worse than one that does not start.
  */
 #include "core/conf/conf.h"
