@@ -226,10 +226,11 @@ class Cluster:
             return {}
         return {"user": self.user, "group": self.user, "extra_groups": []}
 
-    def start_api(self, faults=None):
+    def start_api(self, faults=None, wait=True):
         self.spawn("api", [build("crunch-api-server"), "-config",
                            self.config], faults)
-        wait_until("the API server answers", self.api_answers)
+        if wait:
+            wait_until("the API server answers", self.api_answers)
 
     def start_dispatch(self, faults=None, wait=True, env=None):
         self.spawn("dispatch", [build("crunch-dispatch-cloud"), "-config",

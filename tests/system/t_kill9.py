@@ -35,7 +35,8 @@ class Killer:
 
     def start(self, faults):
         if self.name == "api":
-            self.c.start_api(faults)
+            # The dispatcher's first call may be the one that kills it.
+            self.c.start_api(faults, wait=not faults)
         else:
             self.c.start_dispatch(faults, wait=False)
         self.since = time.monotonic()
