@@ -337,7 +337,8 @@ static struct op *call_send(struct call_op *o, int64_t deadline_ms)
     o->mishap = draw_mishap(w);
     if (deadline_ms > 0 && sim_fault(w, SIM_FAULT_API_SLOW)) {
         delay = deadline_ms * SIM_MS + sim_rng_range(&a->rng, 0, 5 * SIM_S);
-        a->stalled_until_us = w->now_us + delay;
+        if (a->stalled_until_us < w->now_us + delay)
+            a->stalled_until_us = w->now_us + delay;
     }
     if (w->now_us + delay < a->stalled_until_us)
         delay = a->stalled_until_us - w->now_us;
