@@ -152,12 +152,19 @@ static void ready(struct httpd_conn *c)
     c->h->cfg.handler(c->h->cfg.arg, &c->req);
 }
 
+/* llhttp 9 calls it an invalid version, too, when a good one is not followed
+ * by CRLF. */
+static bool is_other_version(const struct httpd_conn *c, llhttp_errno_t e)
+{
+    return e == HPE_INVALID_VERSION && c->parser.http_major != 1;
+}
+
 static void refuse(struct httpd_conn *c, llhttp_errno_t e)
 {
     if (c->bad)
         reply_refusal(c, c->bad, c->bad_text);
     else
-        reply_refusal(c, e == HPE_INVALID_VERSION ? 505 : 400,
+        reply_refusal(c, is_other_version(c, e) ? 505 : 400,
                       llhttp_get_error_reason(&c->parser));
 }
 

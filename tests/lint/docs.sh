@@ -84,7 +84,7 @@ check_options()
 # each X("GET", DISPATCH "path", ...).
 routes_of()
 {
-    grep -hoE '(\{|X\() *"(GET|HEAD|POST|PUT|PATCH|DELETE)", *(DISPATCH )?"[^"]+"' \
+    grep -hoE '(\{|X\() *"(GET|HEAD|POST|PUT|PATCH|DELETE)", *(DISPATCH )?"[a-z/_][^"]*"' \
         "$tree/$1"/*.c 2>/dev/null |
         sed -E -e 's/^(\{|X\() *"([A-Z]+)", */\2 /' \
             -e 's|DISPATCH "|"/arvados/v1/dispatch/|' -e 's/"//g' | sort -u || true

@@ -198,6 +198,18 @@ void puts_to(int fd, const char *text)
     put(fd, text, strlen(text));
 }
 
+/* recv(2) with a time limit is interrupted by a stop or a freeze of the whole
+ * process group, handlers or not. */
+static ssize_t receive(int fd, void *p, size_t n)
+{
+    ssize_t got;
+
+    do
+        got = recv(fd, p, n, 0);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 /* Everything until the server closes; fails when it does not. */
 char *read_to_end(int fd)
 {
@@ -205,7 +217,7 @@ char *read_to_end(int fd)
     char *all = malloc(cap);
 
     for (;;) {
-        ssize_t n = recv(fd, all + len, cap - len - 1, 0);
+        ssize_t n = receive(fd, all + len, cap - len - 1);
 
         if (n < 0 && errno == ECONNRESET)
             n = 0;
@@ -260,7 +272,7 @@ char *read_one(int fd)
     char *all = mem_zalloc(BIG + 4096), *end, *cl;
 
     while (want == 0 || len < want) {
-        ssize_t n = recv(fd, all + len, want ? want - len : 1, 0);
+        ssize_t n = receive(fd, all + len, want ? want - len : 1);
 
         if (n <= 0)
             fail_msg("answer ends early: %s", all);

@@ -28,7 +28,8 @@ static int setup(void **state)
     memset(&cfg, 0, sizeof cfg);
     text_copy(cfg.runner_command, "crunch-run", sizeof cfg.runner_command);
     text_copy(cfg.runner_dir, "/tmp/runner", sizeof cfg.runner_dir);
-    text_copy(cfg.runner_hash, "5d41402abc4b2a76b9719d911017c592", sizeof cfg.runner_hash); /* hello */
+    text_copy(cfg.runner_hash, "5d41402abc4b2a76b9719d911017c592", /* hello */
+              sizeof cfg.runner_hash);
     text_copy(cfg.api_url, "https://api.example:8443/base", sizeof cfg.api_url);
     buf_init(&b, 1 << 20);
     return 0;
