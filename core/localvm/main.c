@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,7 @@ int main(int argc, char **argv)
     int code = EXIT_SUCCESS;
 
     umask(077);
+    signal(SIGPIPE, SIG_IGN); /* a dead child or reader is an error like any */
     buf_init(&out, OUTPUT_MAX);
     if (run(fn, dir, &out, &err) < 0) {
         code = EXIT_FAILURE;

@@ -113,6 +113,12 @@ cleanup() {
     for id in $(cd "$S" 2>/dev/null && ls -d lvm-* 2>/dev/null); do
         vm destroy "{\"id\":\"$id\"}" > /dev/null
     done
+    # Only if that failed: what is in the groups of our set is ours.
+    for id in $(pids_of); do
+        for f in $(find /sys/fs/cgroup -path "*/cdc/$SET/*" \
+            -name freezer.state); do echo THAWED > "$f"; done
+        kill -9 "$id" 2> /dev/null
+    done
     rm -rf "$T"
 }
 trap cleanup EXIT
