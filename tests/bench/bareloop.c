@@ -3,28 +3,36 @@
  * The bare loop: the least that must happen for containers to run on local
  * VMs, with no decision in it.
  *
- *   bareloop CONFIG SLOTS [BUILD_TREE]
+ *   bareloop CONFIG SLOTS [WAVE:COUNT ...]
  *
  * Makes SLOTS instances through the real driver, logs in, deploys the runner,
  * starts its watch; when all are warm, each instance takes the next queued
  * container: lock, attempt, start, wait for its exit, look at the record.
  * When none is left the instances are destroyed and must be gone.
  *
+ * WAVE:COUNT makes a phase of the next COUNT containers: the first WAVE
+ * instances take one each at the same moment, and again when the last of these
+ * has ended; with a WAVE of 0 every instance takes the next as soon as its last
+ * has ended, which is also what happens to those that no phase names.
+ *
  * It is a tracer bullet (driver, SSH, runner and API server joined with no
  * dispatcher between them) and the floor of the benchmarks: the same payloads,
  * runner and API writes, as fast as these parts allow. One JSON object a line
  * on standard output:
  *
- *   {"ready_us": T}                              all warm
+ *   {"phase": N, "us": T}                        all warm; a phase begins
  *   {"uuid": U, "slot": I, "lock_us": T, "exit_us": T, "state": S, "code": C}
  *   {"done_us": T, "ran": N, "left": L}
  *
  * with wall-clock microseconds. Exit 0 when every container ended and nothing
  * is left; anything unexpected ends it at once with a line and 1.
  */
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/arvados/api_client.h"
 #include "core/base/buf.h"
@@ -50,7 +58,7 @@
 #include "core/port/exec.h"
 #include "core/ssh/ssh_port.h"
 
-enum { SLOTS_MAX = 256, DEADLINE_MS = 60000 };
+enum { SLOTS_MAX = 256, PHASES_MAX = 8, DEADLINE_MS = 60000 };
 
 struct slot {
     int no;
@@ -62,7 +70,7 @@ struct slot {
     struct op *watch;
     char uuid[CTR_UUID_SIZE];
     int64_t attempt, lock_us, exit_us;
-    bool warm, idle, gone;
+    bool warm, idle; /* idle: at the end, when sessions may break */
 };
 
 static struct conf *conf;
@@ -76,6 +84,12 @@ static struct api_client *client;
 static struct api_port *api;
 static struct slot slots[SLOTS_MAX];
 static int n_slots, n_warm, n_left;
+static int busy; /* slots that have a container */
+static struct phase {
+    int wave;    /* 0 = each for itself */
+    size_t left; /* containers to take */
+} phases[PHASES_MAX];
+static int n_phases, phase = -1;
 static VEC(struct ctr) queue;
 static size_t next, ran;
 
@@ -109,7 +123,7 @@ static void set_text(char *dst, size_t size, const char *src)
 
 static void destroy_all(void);
 
-static void take(struct slot *s);
+static void on_ended(struct slot *s);
 
 static void on_record(void *arg, const struct api_ctr_result *r)
 {
@@ -129,7 +143,7 @@ static void on_exit_event(struct slot *s)
 {
     s->exit_us = clock_wall_us();
     api->get(api, s->uuid, DEADLINE_MS, on_record, s);
-    take(s);
+    on_ended(s);
 }
 
 static void on_started(void *arg, const struct exec_result *r)
@@ -170,17 +184,37 @@ static void on_locked(void *arg, const struct api_ctr_result *r)
 
 static void take(struct slot *s)
 {
-    if (next < queue.n) {
-        set_text(s->uuid, sizeof s->uuid, queue.v[next++].uuid);
-        s->lock_us = clock_wall_us();
-        api->lock(api, s->uuid, DEADLINE_MS, on_locked, s);
+    if (next == queue.n || !phases[phase].left)
         return;
-    }
-    s->idle = true;
-    for (int i = 0; i < n_slots; i++)
-        if (!slots[i].idle)
-            return;
-    destroy_all();
+    phases[phase].left--;
+    busy++;
+    set_text(s->uuid, sizeof s->uuid, queue.v[next++].uuid);
+    s->lock_us = clock_wall_us();
+    api->lock(api, s->uuid, DEADLINE_MS, on_locked, s);
+}
+
+/* The next wave or phase. */
+static void take_all(void)
+{
+    int n;
+
+    if (phase < 0 || (!phases[phase].left && phase < n_phases - 1))
+        printf("{\"phase\":%d,\"us\":%lld}\n", ++phase,
+               (long long) clock_wall_us());
+    n = phases[phase].wave ? phases[phase].wave : n_slots;
+    for (int i = 0; i < n; i++)
+        take(&slots[i]);
+    if (!busy)
+        destroy_all();
+}
+
+static void on_ended(struct slot *s)
+{
+    busy--;
+    if (!phases[phase].wave)
+        take(s);
+    if (!busy)
+        take_all();
 }
 
 /* --- warming up --------------------------------------------------------------------- */
@@ -199,9 +233,7 @@ static void on_queue(void *arg, const struct api_list_result *r)
         api->list(api, &req, on_queue, NULL);
         return;
     }
-    printf("{\"ready_us\":%lld}\n", (long long) clock_wall_us());
-    for (int i = 0; i < n_slots; i++)
-        take(&slots[i]);
+    take_all();
 }
 
 static void warm(struct slot *s)
@@ -364,6 +396,7 @@ static void destroy_all(void)
 {
     n_left = n_slots;
     for (int i = 0; i < n_slots; i++) {
+        slots[i].idle = true;
         x->close(x, slots[i].session);
         cloud->destroy(cloud, slots[i].id, DEADLINE_MS, on_destroyed,
                        &slots[i]);
@@ -387,11 +420,11 @@ static void on_whoami(void *arg, const struct api_whoami_result *r)
     cloud->open(cloud, DEADLINE_MS, on_opened, NULL);
 }
 
-static void set_up_cloud(bool build_tree)
+static void set_up_cloud(void)
 {
     struct registry_options ro = {
         .dir = *conf->driver_dir ? conf->driver_dir : NULL,
-        .trust_build_tree = build_tree,
+        .trust_build_tree = true,
     };
     struct registry *registry = registry_create(&ro);
     struct err err;
@@ -403,6 +436,8 @@ static void set_up_cloud(bool build_tree)
 
     if (!driver)
         die("driver", &err);
+    if (mkdir(conf->state_dir, 0700) < 0 && errno != EEXIST)
+        die(conf->state_dir, NULL);
     io.params = jsn_parse(conf->backends[0].parameters,
                           strlen(conf->backends[0].parameters), &err);
     iset = iset_create(driver, &io, &err);
@@ -427,7 +462,7 @@ static void set_up_ssh(void)
     set_text(cfg.public_key, sizeof cfg.public_key, ssh_port_public_key(ssh));
 }
 
-static void set_up(const char *config, bool build_tree)
+static void set_up(const char *config)
 {
     struct err err;
     struct api_client_cfg ac = { 0 };
@@ -441,7 +476,7 @@ static void set_up(const char *config, bool build_tree)
         crypt_md5_hex(conf_dispatch_token(conf),
                       strlen(conf_dispatch_token(conf)), cfg.instance_set_id);
     loop = loop_create(&err);
-    set_up_cloud(build_tree);
+    set_up_cloud();
     set_up_ssh();
     ac.url = conf->api_url;
     ac.token = conf_dispatch_token(conf);
@@ -451,19 +486,45 @@ static void set_up(const char *config, bool build_tree)
     api = api_client_port(client);
 }
 
+/* WAVE:COUNT */
+static bool add_phase(const char *arg)
+{
+    struct phase *p = &phases[n_phases++];
+    char *end;
+
+    p->wave = (int) strtol(arg, &end, 10);
+    if (*end != ':' || p->wave < 0 || p->wave > n_slots)
+        return false;
+    p->left = strtoul(end + 1, &end, 10);
+    return p->left > 0 && !*end;
+}
+
+static bool parse(int argc, char **argv)
+{
+    if (argc < 3 || argc - 3 >= PHASES_MAX || (n_slots = atoi(argv[2])) < 1 ||
+        n_slots > SLOTS_MAX)
+        return false;
+    for (int i = 3; i < argc; i++)
+        if (!add_phase(argv[i]))
+            return false;
+    phases[n_phases++].left = SIZE_MAX;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     int rc = preflight_child_main(argc, argv);
 
     if (rc >= 0)
         return rc;
-    if (argc < 3 || (n_slots = atoi(argv[2])) < 1 || n_slots > SLOTS_MAX) {
-        fputs("usage: bareloop CONFIG SLOTS [BUILD_TREE]\n", stderr);
+    if (!parse(argc, argv)) {
+        fputs("usage: bareloop CONFIG SLOTS [WAVE:COUNT ...]\n", stderr);
         return 2;
     }
     for (int i = 0; i < n_slots; i++)
         slots[i].no = i;
-    set_up(argv[1], argc > 3);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    set_up(argv[1]);
     api->whoami(api, DEADLINE_MS, on_whoami, NULL);
     loop_run(loop);
     api_client_destroy(client);
