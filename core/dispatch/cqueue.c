@@ -177,7 +177,7 @@ static bool concerns_us(struct cqueue *cq, const struct ctr *c)
            strcmp(c->locked_by, cq->d->token_uuid) == 0;
 }
 
-static bool writing(const struct qent *q)
+bool cqueue_writing(const struct qent *q)
 {
     return q->op_sent && q->op != QENT_IDLE && q->op != QENT_GET;
 }
@@ -213,7 +213,7 @@ void cqueue_saw(struct cqueue *cq, const struct ctr *c, int64_t start_us)
         log_event(cq->d->lg, LOG_INFO, "container added", "ContainerUUID",
                   c->uuid, "State", ctr_state_name(c->state), NULL);
     }
-    if (writing(q) || start_us < q->wrote_us) {
+    if (cqueue_writing(q) || start_us < q->wrote_us) {
         cqueue_doubt(q);
         return;
     }
@@ -241,6 +241,7 @@ void cqueue_wrote(struct qent *q, const struct api_ctr_result *r)
     /* As good as a read that began now. */
     q->read_us = q->wrote_us;
     q->doubt_us = 0;
+    reread_forget(q->d->queue->reread, q->c.uuid);
     cqueue_reorder(q);
     cqueue_mark(q);
 }

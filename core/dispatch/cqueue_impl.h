@@ -35,6 +35,9 @@ struct cqueue {
     bool stopping;
 };
 
+/* A write about it is under way: what is read meanwhile is no use. */
+bool cqueue_writing(const struct qent *q);
+
 /* The first poll is complete. */
 void cqueue_polled(struct cqueue *cq);
 
@@ -58,6 +61,7 @@ int64_t poll_done_us(const struct poll *p);
 struct reread *reread_create(struct cqueue *cq);
 void reread_destroy(struct reread *r);
 void reread_want(struct reread *r, const char *uuid);
+void reread_forget(struct reread *r, const char *uuid);
 void reread_work(struct reread *r);
 
 /* feed.c */

@@ -6,7 +6,9 @@
  * Everything that makes a record doubtful ends here: a hint of the feed, a
  * refused or unknown write, an exit, a revoke. Uuids are collected in a
  * sorted set; batches go out at the end of the turn, a few at a time, so that
- * under load one request serves many doubts.
+ * under load one request serves many doubts. What is being written waits: a
+ * read would be dropped and asked for again, over and over until the answer
+ * to the write is there.
  *
  * A short page means nothing; only an empty one ends the answer, and what was
  * asked for and not named by then does not exist.
@@ -75,6 +77,11 @@ void reread_want(struct reread *r, const char *uuid)
 {
     map_set(r->wanted, uuid, &mark);
     deadlines_soon(r->cq->d->deadlines);
+}
+
+void reread_forget(struct reread *r, const char *uuid)
+{
+    map_delete(r->wanted, uuid);
 }
 
 /* The batch is over; what it was asked for and is still in doubt because of
@@ -178,25 +185,35 @@ static void go(void *arg)
     api->list(api, &req, on_page, b);
 }
 
-static void start(struct batch *b)
+/* Moves what may be asked for now from `wanted` into the batch. */
+static void fill(struct batch *b)
 {
     struct reread *r = b->r;
     const char *key = NULL;
 
     b->n = 0;
-    b->has_last = false;
-    memset(b->got, 0, sizeof b->got);
-    while (b->n < BATCH && map_next(r->wanted, &key))
-        text_copy(b->uuid[b->n++], key, CTR_UUID_SIZE);
-    for (size_t i = 0; i < b->n; i++) {
-        struct qent *q = cqueue_find(r->cq, b->uuid[i]);
+    while (b->n < BATCH && map_next(r->wanted, &key)) {
+        struct qent *q = cqueue_find(r->cq, key);
 
-        map_delete(r->wanted, b->uuid[i]);
+        if (q && cqueue_writing(q))
+            continue;
         if (q)
             q->reading = true;
+        text_copy(b->uuid[b->n++], key, CTR_UUID_SIZE);
     }
+    for (size_t i = 0; i < b->n; i++)
+        map_delete(r->wanted, b->uuid[i]);
+}
+
+static void start(struct batch *b)
+{
+    fill(b);
+    if (b->n == 0)
+        return;
+    b->has_last = false;
+    memset(b->got, 0, sizeof b->got);
     b->busy = true;
-    gate_enter(r->cq->d->gate, &b->gate, GATE_READ, go, b);
+    gate_enter(b->r->cq->d->gate, &b->gate, GATE_READ, go, b);
 }
 
 void reread_work(struct reread *r)
