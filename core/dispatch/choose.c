@@ -54,7 +54,7 @@ static bool target_matches(const struct ctr *c, const struct itype *it)
     return false;
 }
 
-/* Everything about a type that is not a size. NULL = fine, else what differs. */
+/* All about a type that is not a size. NULL = fine, else what differs. */
 static const char *traits_differ(const struct ctr *c, const struct itype *it)
 {
     if (c->preemptible != it->preemptible)

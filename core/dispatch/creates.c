@@ -143,7 +143,7 @@ void create_replay(struct backend *b, const struct journal_rec *rec)
     c->unknown_us = core_now(b->d);
 }
 
-/* --- the outcome -------------------------------------------------------------- */
+/* --- the outcome --------------------------------------------------------- */
 
 static void landed(struct create *c)
 {
@@ -269,7 +269,7 @@ static void call(struct create *c)
     cloud->create(cloud, &req, on_created, c);
 }
 
-/* --- looking -------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------- */
 
 bool create_claim(struct worker *w)
 {

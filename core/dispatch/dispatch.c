@@ -151,7 +151,7 @@ void dispatch_destroy(struct dispatch *d)
     free(d);
 }
 
-/* --- start ------------------------------------------------------------------------ */
+/* --- start --------------------------------------------------------------- */
 
 static bool all_looked(const struct dispatch *d)
 {
@@ -268,7 +268,7 @@ void dispatch_start(struct dispatch *d, void (*ready)(void *arg),
     jr_replay(d->jr, on_replay_rec, on_replay_end, d);
 }
 
-/* --- stop ------------------------------------------------------------------------- */
+/* --- stop ---------------------------------------------------------------- */
 
 void dispatch_stop(struct dispatch *d, void (*stopped)(void *arg), void *arg)
 {

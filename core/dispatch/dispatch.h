@@ -109,7 +109,7 @@ struct dispatch_health {
 };
 void dispatch_get_health(struct dispatch *d, struct dispatch_health *ret);
 
-/* --- what operators may do ------------------------------------------------ */
+/* --- what operators may do ----------------------------------------------- */
 
 enum dispatch_behavior { DISPATCH_RUN, DISPATCH_HOLD, DISPATCH_DRAIN };
 

@@ -5,6 +5,7 @@
 noinst_LIBRARIES += core/dispatch/libdispatch.a
 core_dispatch_libdispatch_a_SOURCES = \
 	core/dispatch/admin.c \
+	core/dispatch/adopt.c \
 	core/dispatch/boot.c \
 	core/dispatch/choose.c \
 	core/dispatch/choose.h \
@@ -16,6 +17,7 @@ core_dispatch_libdispatch_a_SOURCES = \
 	core/dispatch/creates.h \
 	core/dispatch/deadline.c \
 	core/dispatch/deadline.h \
+	core/dispatch/destroy.c \
 	core/dispatch/dispatch.c \
 	core/dispatch/dispatch.h \
 	core/dispatch/explain.c \
@@ -55,6 +57,7 @@ core_dispatch_libdispatch_a_SOURCES = \
 	core/dispatch/sched.h \
 	core/dispatch/session.c \
 	core/dispatch/shape.c \
+	core/dispatch/silence.c \
 	core/dispatch/starts.c \
 	core/dispatch/starts.h \
 	core/dispatch/stats.c \

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * All instances: opening clouds, adopting, forgetting, ending, tagging.
+ * The books: every instance and every create under way.
  *
- * An instance enters the books when a cloud tells of it (as the result of a
- * create, or in a list) or when the journal does after a restart; it leaves
- * them when it is confirmed gone. Between the two, what the cloud says
- * updates the record, and our own idea of its tags is written back where the
- * cloud's differs. An instance with our set id whose type we do not know is
- * drained, never ignored: somebody pays for it.
+ * An instance enters when a cloud tells of it (adopt.c), or when the journal
+ * does after a restart; it leaves when it is confirmed gone, and takes what
+ * ran on it along. Its record in the journal lives exactly as long, so that a
+ * restart knows where processes may be even before a cloud has answered.
  *
- * Lists, and what an absence means, are in lists.c; creates in creates.c.
- * Loop thread only.
+ * Lists, and what an absence means, are in lists.c; creates in creates.c;
+ * ending in destroy.c; tags in tags.c. Loop thread only.
  */
 
 #include "core/dispatch/pool.h"
@@ -26,11 +24,10 @@
 #include "core/dispatch/cqueue.h"
 #include "core/dispatch/creates.h"
 #include "core/dispatch/lists.h"
-#include "core/dispatch/run.h"
 #include "core/dispatch/qent.h"
 #include "core/dispatch/reconcile.h"
+#include "core/dispatch/run.h"
 #include "core/dispatch/sched.h"
-#include "core/dispatch/stats.h"
 #include "core/dispatch/worker.h"
 #include "core/model/itypes.h"
 #include "core/port/cloud.h"
@@ -68,14 +65,6 @@ const char *pool_tag_of(const struct cloud_instance *i, const char *key)
         if (strcmp(i->tags[k].key, key) == 0)
             return i->tags[k].value;
     return "";
-}
-
-static const char *own_tag(const struct dispatch *d,
-                           const struct cloud_instance *i, const char *name)
-{
-    char key[128];
-
-    return pool_tag_of(i, pool_tag_name(d, name, key));
 }
 
 struct pool *pool_create(struct dispatch *d)
@@ -188,7 +177,7 @@ bool pool_all_known(const struct pool *p)
     return true;
 }
 
-/* --- the record ------------------------------------------------------------- */
+/* --- the record ---------------------------------------------------------- */
 
 void pool_record(struct worker *w)
 {
@@ -206,14 +195,12 @@ void pool_record(struct worker *w)
     jr_put(w->d->jr, &rec, NULL, NULL, NULL);
 }
 
-static struct worker *add(struct backend *b, const char *id,
-                          enum worker_state state)
+struct worker *pool_add(struct backend *b, const char *id)
 {
     struct pool *p = b->d->pool;
     struct worker *w = worker_create(b, id);
 
     w->serial = p->next_serial++;
-    w->state = state;
     map_set(p->workers, w->key, w);
     VEC_PUSH(&p->list, w);
     b->instances++;
@@ -221,7 +208,7 @@ static struct worker *add(struct backend *b, const char *id,
     return w;
 }
 
-static void set_type(struct worker *w, const char *name)
+void pool_set_type(struct worker *w, const char *name)
 {
     mem_set_str(&w->type_name, name);
     w->type = itypes_find(&w->d->cfg->itypes, name);
@@ -239,9 +226,9 @@ static struct backend *backend_named(struct pool *p, const char *name)
 
 static void replay_instance(struct backend *b, const struct journal_rec *rec)
 {
-    struct worker *w = add(b, rec->instance, WORKER_UNKNOWN);
+    struct worker *w = pool_add(b, rec->instance);
 
-    set_type(w, rec->itype);
+    pool_set_type(w, rec->itype);
     mem_set_str(&w->token, rec->token);
     mem_set_str(&w->pinned, rec->hostkey);
     w->created_wall_us = rec->at_us;
@@ -286,144 +273,7 @@ void pool_replay(struct pool *p, const struct journal_rec *rec)
         create_replay(b, rec);
 }
 
-/* --- what a cloud tells ------------------------------------------------------- */
-
-static void copy_tags(struct worker *w, const struct cloud_instance *i)
-{
-    for (size_t k = 0; k < w->tags.n; k++) {
-        free(w->tags.v[k].key);
-        free(w->tags.v[k].value);
-    }
-    VEC_CLEAR(&w->tags);
-    for (size_t k = 0; k < i->n_tags; k++)
-        VEC_PUSH(&w->tags, (struct worker_tag) {
-            mem_strdup(i->tags[k].key), mem_strdup(i->tags[k].value)});
-}
-
-static bool tags_same(const struct worker *w, const struct cloud_instance *i)
-{
-    if (w->tags.n != i->n_tags)
-        return false;
-    for (size_t k = 0; k < i->n_tags; k++)
-        if (strcmp(w->tags.v[k].key, i->tags[k].key) != 0 ||
-            strcmp(w->tags.v[k].value, i->tags[k].value) != 0)
-            return false;
-    return true;
-}
-
-/* Where to reach it; a change ends the present session. */
-static void set_address(struct worker *w, const struct cloud_instance *i)
-{
-    bool same = strcmp(w->address, i->address) == 0 && w->port == i->port;
-
-    if (i->address[0] == '\0' || same)
-        return;
-    if (w->address[0] != '\0')
-        session_close(w, "its address changed");
-    mem_set_str(&w->address, i->address);
-    w->port = i->port;
-    w->link_hold = (struct holdoff) {0};
-}
-
-static void set_str(char **slot, const char *s)
-{
-    if (s[0] != '\0' && strcmp(*slot, s) != 0)
-        mem_set_str(slot, s);
-}
-
-static void update(struct worker *w, const struct cloud_instance *i)
-{
-    set_str(&w->name, i->name);
-    set_str(&w->user, i->user);
-    set_str(&w->placement, i->placement);
-    set_str(&w->listed_key, i->host_key ? i->host_key : "");
-    set_str(&w->token, i->create_token);
-    set_str(&w->secret, own_tag(w->d, i, "InstanceSecret"));
-    if (!tags_same(w, i))
-        copy_tags(w, i);
-    w->member = i->member;
-    if (i->price >= 0)
-        w->price = i->price;
-    set_address(w, i);
-}
-
-/* What its tags say about an instance that we did not know. */
-static void adopt(struct worker *w, const struct cloud_instance *i)
-{
-    struct dispatch *d = w->d;
-    const char *behavior = own_tag(d, i, "IdleBehavior");
-
-    if (w->type_name[0] == '\0')
-        set_type(w, own_tag(d, i, "InstanceType"));
-    if (w->token[0] == '\0')
-        set_str(&w->token, own_tag(d, i, "CreateToken"));
-    if (strcmp(behavior, "hold") == 0)
-        w->behavior = DISPATCH_HOLD;
-    else if (strcmp(behavior, "drain") == 0)
-        w->behavior = DISPATCH_DRAIN;
-    else if (!w->type)
-        worker_set_behavior(w, DISPATCH_DRAIN,
-                            "its instance type is not configured");
-    if (w->behavior == DISPATCH_DRAIN && !w->why_down)
-        mem_set_str(&w->why_down, "drained before a restart");
-}
-
-/* The state that the cloud reports. */
-static void obey(struct worker *w, const struct cloud_instance *i)
-{
-    switch (i->state) {
-    case CLOUD_GONE:
-        worker_event(w, WORKER_EV_ABSENT, NULL);
-        return;
-    case CLOUD_FAILED:
-        log_failure(w->d->lg, LOG_WARN, &i->err, "instance failed",
-                    "Instance", w->id, NULL);
-        create_failed_later(w, &i->err);
-        worker_event(w, WORKER_EV_FAILED, "it failed to start");
-        return;
-    case CLOUD_STOPPING:
-        worker_event(w, WORKER_EV_FAILED, "the cloud is stopping it");
-        return;
-    default:
-        session_want(w);
-        pool_fix_tags(w);
-        if (!deadline_armed(&w->destroy_timer))
-            pool_destroy_instance(w); /* if that was decided */
-    }
-}
-
-void pool_saw(struct backend *b, const struct cloud_instance *i,
-              int64_t start_us)
-{
-    struct dispatch *d = b->d;
-    struct worker *w = pool_find(d->pool, b->cfg->name, i->id);
-    bool fresh = !w || !w->listed;
-
-    if (!w && i->state == CLOUD_GONE)
-        return;
-    if (!w)
-        w = add(b, i->id, WORKER_UNKNOWN);
-    update(w, i);
-    if (fresh) {
-        adopt(w, i);
-        bool ours = create_claim(w);
-
-        worker_listed(w);
-        worker_log(w, LOG_INFO, ours ? "instance appeared"
-                                     : "instance adopted", NULL);
-        if (!w->instance_rec) {
-            w->instance_rec = true;
-            pool_record(w);
-        }
-        worker_runs_changed(w);
-    }
-    if (start_us > w->seen_us)
-        w->seen_us = start_us;
-    w->absent = 0;
-    obey(w, i); /* may end w */
-}
-
-/* --- the end ------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------- */
 
 static void run_instance_gone(struct run *r)
 {
@@ -471,70 +321,6 @@ void pool_bury(struct worker *w)
 
     map_delete(w->d->pool->buried, key);
     worker_free(w);
-}
-
-static void on_destroy_timer(void *arg)
-{
-    pool_destroy_instance(arg);
-}
-
-static void on_destroyed(void *arg, const struct op_result *r)
-{
-    struct worker *w = arg;
-    struct dispatch *d = w->d;
-
-    core_op_end(d);
-    stats_cloud_op(d, "Destroy", r->outcome != OP_DONE);
-    w->destroy_in_flight = false;
-    if (worker_unref(w))
-        return;
-    int64_t now = core_now(d);
-
-    if (r->outcome == OP_DONE) {
-        w->destroyed = true;
-        w->destroy_us = now;
-        w->destroy_hold.until_us = now + d->cfg->timeout_shutdown_ms * 1000;
-        w->b->list_fast = 0;
-        pool_list_soon(w->b);
-    } else {
-        log_failure(d->lg, LOG_WARN, &r->err, "cannot destroy instance",
-                    "Instance", w->id, NULL);
-        holdoff_hit(&w->destroy_hold, &r->err, now, core_random(d));
-    }
-    deadline_set(d->deadlines, &w->destroy_timer, w->destroy_hold.until_us,
-                 on_destroy_timer, w);
-}
-
-enum { NOT_OPEN_US = 1000000 };
-
-/* Ask for it now, and again each time it is due, until the instance is
- * confirmed gone. */
-void pool_destroy_instance(struct worker *w)
-{
-    struct dispatch *d = w->d;
-    struct cloud_port *c = w->b->cloud;
-    int64_t now = core_now(d), next = 0;
-
-    if (w->destroy_in_flight || w->dead || w->state != WORKER_SHUTDOWN ||
-        !core_acts(d))
-        return;
-    if (!w->b->open)
-        next = now + NOT_OPEN_US;
-    else if (now < w->destroy_hold.until_us)
-        next = w->destroy_hold.until_us;
-    else if (!pace_take(&w->b->pace, now, &next))
-        ; /* next says when */
-    else
-        next = 0;
-    if (next > 0) {
-        deadline_set(d->deadlines, &w->destroy_timer, next, on_destroy_timer,
-                     w);
-        return;
-    }
-    w->destroy_in_flight = true;
-    worker_ref(w);
-    core_op_begin(d);
-    c->destroy(c, w->id, d->cfg->cloud_deadline_ms, on_destroyed, w);
 }
 
 void pool_start(struct pool *p)

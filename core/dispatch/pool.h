@@ -72,6 +72,10 @@ struct worker *pool_find(struct pool *p, const char *backend, const char *id);
 /* The instance with this serial, or NULL (gone, or a create). */
 struct worker *pool_by_serial(struct pool *p, uint64_t serial);
 
+/* A new record, in state unknown. */
+struct worker *pool_add(struct backend *b, const char *id);
+void pool_set_type(struct worker *w, const char *name);
+
 /* A cloud told of an instance: in a list, or as the result of a create. */
 void pool_saw(struct backend *b, const struct cloud_instance *i,
               int64_t start_us);

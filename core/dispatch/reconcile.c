@@ -44,7 +44,8 @@ static void count_runs(struct qent *q, struct reconcile_view *v)
 bool reconcile_fresh(const struct qent *q)
 {
     return q->doubt_us == 0 && q->read_us >= q->exit_us &&
-           q->read_us >= q->gone_us && q->read_us >= q->revoked_us && q->read_us > 0;
+           q->read_us >= q->gone_us && q->read_us >= q->revoked_us &&
+           q->read_us > 0;
 }
 
 static struct reconcile_view view_of(struct qent *q)

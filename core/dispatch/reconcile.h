@@ -21,7 +21,7 @@ bool reconcile_fresh(const struct qent *q);
 /* An instance died with a process of q that had been sent. */
 void reconcile_instance_lost(struct qent *q);
 
-/* --- the decision, pure ------------------------------------------------------ */
+/* --- the decision, pure -------------------------------------------------- */
 
 struct reconcile_view {
     enum ctr_state state;

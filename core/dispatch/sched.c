@@ -121,7 +121,7 @@ void sched_wake_at(struct dispatch *d, const struct holdoff_entry *e)
         sched_wake_us(d, e->h.until_us);
 }
 
-/* --- the snapshot -------------------------------------------------------------- */
+/* --- the snapshot -------------------------------------------------------- */
 
 static void snap_ctr(struct qent *q, int64_t now)
 {
@@ -217,7 +217,7 @@ static void snap_workers(struct sched *s)
         snap_create(s, c);
 }
 
-/* --- limits ----------------------------------------------------------------------- */
+/* --- limits -------------------------------------------------------------- */
 
 static void fill_guard(struct sched *s)
 {
@@ -314,7 +314,7 @@ static struct plan_limits limits(struct sched *s)
     };
 }
 
-/* --- acts ------------------------------------------------------------------------- */
+/* --- acts ---------------------------------------------------------------- */
 
 static struct qent *qent_at(const struct sched *s, size_t i)
 {

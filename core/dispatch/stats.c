@@ -51,7 +51,8 @@
       "limit by what the API server bears, 0 = none")                         \
     X(LAST_503, GAUGE, PEER "last_503_time", "",                              \
       "time of the API server's last refusal for overload, 0 = never")        \
-    X(AT_QUOTA, GAUGE, PEER "at_quota", "", "1 while no instance may be added") \
+    X(AT_QUOTA, GAUGE, PEER "at_quota", "",                                   \
+      "1 while no instance may be added")                                     \
     X(INSTANCES, GAUGE, PEER "instances_total", "category,instance_type",     \
       "instances")                                                            \
     X(PRICE, GAUGE, PEER "instances_price", "category",                       \
@@ -203,7 +204,7 @@ void stats_probe(struct worker *w, bool ok, int64_t us)
                        ok ? "success" : "fail", NULL, NULL);
 }
 
-/* --- gauges ------------------------------------------------------------------- */
+/* --- gauges -------------------------------------------------------------- */
 
 static void set(struct stats *s, enum stat which, double v)
 {

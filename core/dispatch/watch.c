@@ -15,10 +15,9 @@
  *   - the attempt was revoked before: no payload of it lives or can come;
  *   - else: unseen. It may still start; release.c takes it from there.
  *
- * Silence is judged by the clock, not by a probe that returns: without a
- * sign of life a look is made; a look that is not answered closes the
- * session; TimeoutProbe after the last sign the instance is given up. Every
- * command has a deadline. The end of a stream means unknown, never exit.
+ * The end of a stream means unknown, never exit. Every command has a deadline;
+ * a look that is not answered closes the session. (When looks are due because
+ * nothing is heard, silence.c says.)
  *
  * Loop thread only.
  */
@@ -40,7 +39,6 @@
 #include "core/model/dispatch_cfg.h"
 
 enum {
-    BEAT_US = 15000000,      /* the runner's */
     LIST_FIRST_US = 1000000, /* between looks, after something happened */
 };
 
@@ -159,7 +157,7 @@ static void broken(struct worker *w)
     sched_mark(w->d);
 }
 
-/* --- looks ---------------------------------------------------------------- */
+/* --- looks --------------------------------------------------------------- */
 
 static void look_now(struct worker *w);
 
@@ -275,7 +273,7 @@ void watch_look(struct worker *w)
         look_in(w, 0);
 }
 
-/* --- the stream ------------------------------------------------------------ */
+/* --- the stream ---------------------------------------------------------- */
 
 static void on_run_gone(struct worker *w, const struct probe_event *e)
 {
@@ -407,76 +405,6 @@ static void open_stream(struct worker *w)
                                     on_line, on_end, w);
 }
 
-/* --- silence ---------------------------------------------------------------- */
-
-static void on_silence(void *arg);
-
-static int64_t silence_limit(const struct worker *w)
-{
-    int64_t us = w->d->cfg->timeout_probe_ms * 1000;
-    int64_t boot = w->d->cfg->timeout_booting_ms * 1000;
-
-    /* One that we found may still be booting. */
-    return w->state == WORKER_UNKNOWN && boot > us ? boot : us;
-}
-
-/* How long to be content with silence: a third of the limit, but no less than
- * a beat and a half if the limit leaves room for that. */
-static int64_t silence_bearable(const struct worker *w)
-{
-    int64_t third = silence_limit(w) / 3;
-    int64_t usual = w->no_watch ? w->d->cfg->probe_ms * 1000
-                                : BEAT_US + BEAT_US / 2;
-
-    return third < usual ? third : usual;
-}
-
-static void arm_silence(struct worker *w)
-{
-    int64_t now = core_now(w->d);
-    int64_t at = w->good_us + silence_bearable(w);
-    int64_t last = w->good_us + silence_limit(w);
-
-    if (at <= now)
-        at = now + silence_bearable(w);
-    deadline_set(w->d->deadlines, &w->silence, at < last ? at : last,
-                 on_silence, w);
-}
-
-static void on_silence(void *arg)
-{
-    struct worker *w = arg;
-    int64_t quiet = core_now(w->d) - w->good_us;
-
-    if (w->dead || w->state >= WORKER_SHUTDOWN)
-        return;
-    if (!w->listed) {
-        /* The journal knows of it, but no cloud told us yet where it is: the
-         * silence is not its own. */
-        worker_alive(w);
-        arm_silence(w);
-        return;
-    }
-    if (quiet >= silence_limit(w) && w->state != WORKER_BOOTING) {
-        worker_event(w, WORKER_EV_SILENT, "no sign of life");
-        if (w->state >= WORKER_SHUTDOWN)
-            return;
-        /* On hold: look again at the same pace. */
-        deadline_set(w->d->deadlines, &w->silence,
-                     core_now(w->d) + silence_limit(w), on_silence, w);
-        return;
-    }
-    if (quiet >= w->d->cfg->stale_lock_ms * 1000 && !worker_empty(w) &&
-        w->warned_us < w->good_us) {
-        w->warned_us = core_now(w->d);
-        worker_log(w, LOG_WARN, "no sign of life from an instance with "
-                                "containers", w->link_err.text);
-    }
-    if (quiet >= silence_bearable(w) && session_up(w))
-        watch_look(w);
-    arm_silence(w);
-}
-
 void watch_go(struct worker *w)
 {
     if (!session_up(w) || w->dead || !core_acts(w->d) || !w->deployed)
@@ -488,12 +416,6 @@ void watch_go(struct worker *w)
     }
     if (!w->watch)
         open_stream(w);
-}
-
-void watch_supervise(struct worker *w)
-{
-    if (!deadline_armed(&w->silence))
-        arm_silence(w);
 }
 
 /* The machine started anew: nothing of before lives, no command of before

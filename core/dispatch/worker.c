@@ -81,7 +81,7 @@ void worker_listed(struct worker *w)
     deadline_set(d->deadlines, &w->boot_limit,
                  now + d->cfg->timeout_booting_ms * 1000, on_boot_limit, w);
     if (w->state == WORKER_UNKNOWN)
-        watch_supervise(w);
+        silence_mind(w);
 }
 
 void worker_free(struct worker *w)
@@ -221,7 +221,7 @@ static void enter(struct worker *w, enum worker_state from, const char *why)
             stats_in_service(w, from);
             worker_log(w, LOG_INFO, "instance in service", NULL);
         }
-        watch_supervise(w);
+        silence_mind(w);
         if (w->state == WORKER_IDLE)
             arm_idle(w);
         else

@@ -171,11 +171,12 @@ void watch_go(struct worker *w);      /* open the stream, or poll */
 void watch_stop(struct worker *w);
 /* A look begun after now is wanted. */
 void watch_look(struct worker *w);
-/* Begin to mind its silence. */
-void watch_supervise(struct worker *w);
 void watch_rebooted(struct worker *w);
 
-/* pool.c */
+/* silence.c: mind its silence from now on. */
+void silence_mind(struct worker *w);
+
+/* pool.c, destroy.c, tags.c */
 void pool_remove(struct worker *w);   /* GONE */
 void pool_destroy_instance(struct worker *w);
 void pool_fix_tags(struct worker *w);

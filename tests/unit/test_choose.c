@@ -133,15 +133,18 @@ static void gpus(void **state)
     (void) state;
     assert_int_equal(try(&c, 1), 1);
     assert_string_equal(out[0]->name, "gpu");
-    text_copy(c.gpu_targets[0], "9.0", sizeof c.gpu_targets[0]); /* one target: at least this */
+    /* one target: at least this */
+    text_copy(c.gpu_targets[0], "9.0", sizeof c.gpu_targets[0]);
     assert_int_equal(try(&c, 1), 0);
-    text_copy(c.gpu_targets[1], "8.6", sizeof c.gpu_targets[1]); /* several: one of these */
+    /* several: one of these */
+    text_copy(c.gpu_targets[1], "8.6", sizeof c.gpu_targets[1]);
     c.gpu_target_count = 2;
     assert_int_equal(try(&c, 1), 1);
     c.gpu_target_count = 0;
     assert_int_equal(try(&c, 1), 0);
     c.gpu_target_count = 2;
-    text_copy(c.gpu_driver, "12.10", sizeof c.gpu_driver); /* decimal numbers: 12.10 < 12.4 */
+    /* decimal numbers: 12.10 < 12.4 */
+    text_copy(c.gpu_driver, "12.10", sizeof c.gpu_driver);
     assert_int_equal(try(&c, 1), 1);
     text_copy(c.gpu_driver, "12.5", sizeof c.gpu_driver);
     assert_int_equal(try(&c, 1), 0);

@@ -174,7 +174,7 @@ static const char *plan(void)
     return text;
 }
 
-/* --- the peer's ---------------------------------------------------------------- */
+/* --- the peer's ---------------------------------------------------------- */
 
 static void use_idle_workers(void **state)
 {
@@ -406,7 +406,7 @@ static void equal_priority_takes_no_turns(void **state)
     assert_string_equal(plan(), "S8@1 S7@2");
 }
 
-/* --- ours ------------------------------------------------------------------------ */
+/* --- ours ---------------------------------------------------------------- */
 
 static void locks_are_limited_by_what_can_exist(void **state)
 {

@@ -18,6 +18,7 @@
 #include "core/model/itypes.h"
 
 #define UUID "zzzzz-dz642-00000000000000a"
+#define HELLO "5d41402abc4b2a76b9719d911017c592" /* MD5 of "hello" */
 
 static struct dispatch_cfg cfg;
 static struct buf b;
@@ -28,8 +29,7 @@ static int setup(void **state)
     memset(&cfg, 0, sizeof cfg);
     text_copy(cfg.runner_command, "crunch-run", sizeof cfg.runner_command);
     text_copy(cfg.runner_dir, "/tmp/runner", sizeof cfg.runner_dir);
-    text_copy(cfg.runner_hash, "5d41402abc4b2a76b9719d911017c592", /* hello */
-              sizeof cfg.runner_hash);
+    text_copy(cfg.runner_hash, HELLO, sizeof cfg.runner_hash);
     text_copy(cfg.api_url, "https://api.example:8443/base", sizeof cfg.api_url);
     buf_init(&b, 1 << 20);
     return 0;
@@ -77,7 +77,8 @@ static void others(void **state)
     runner_cmd_boot_probe(&cfg, &b);
     assert_string_equal(b.data, "true");
     buf_reset(&b);
-    text_copy(cfg.boot_probe, "systemctl is-system-running", sizeof cfg.boot_probe);
+    text_copy(cfg.boot_probe, "systemctl is-system-running",
+              sizeof cfg.boot_probe);
     runner_cmd_boot_probe(&cfg, &b);
     assert_string_equal(b.data, "systemctl is-system-running");
     buf_reset(&b);
