@@ -52,7 +52,7 @@ packages_for()
         ;;
     check)
         echo openssh-server openssh-client iproute2 procps
-        echo clang g++ universal-ctags mandoc ca-certificates
+        echo clang g++ universal-ctags mandoc ca-certificates patch
         echo python3 python3-venv
         ;;
     esac

@@ -104,7 +104,10 @@ static void strike_machine(struct sim_chaos *x, int64_t die)
     } else if (die < 8) {
         sim_machine_cut(m, draw(x, 5 * SIM_S, w->silence_us * 3 / 2));
     } else if (die < 9) {
-        sim_machine_break(m);
+        if (sim_rng_chance(&x->rng, 5000))
+            sim_machine_break(m);
+        else
+            sim_machine_reboot(m);
     } else if (die < 12) {
         strike_session(x, m);
     } else {
@@ -154,7 +157,7 @@ static void strike(void *arg)
 {
     struct sim_chaos *x = arg;
     struct sim *w = x->w;
-    int64_t die = draw(x, 0, 21);
+    int64_t die = draw(x, 0, 22);
 
     x->event = NULL;
     if (w->now_us >= x->until_us) {
@@ -173,6 +176,8 @@ static void strike(void *arg)
         sim_journal_fail(w->journal, draw(x, SIM_S / 10, 20 * SIM_S));
     else if (die < 19)
         strike_clock(x);
+    else if (die < 20)
+        sim_freeze(w, draw(x, SIM_S, 2 * w->silence_us));
     else
         strike_core(x);
     strike_again(x);

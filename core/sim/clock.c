@@ -34,6 +34,11 @@ static void timer_free(struct clock_timer *t)
 static void on_timer(void *arg)
 {
     struct clock_timer *t = arg;
+
+    if (!sim_awake(t->w)) {
+        t->event = sim_at(t->w, sim_wake_in(t->w), on_timer, t);
+        return;
+    }
     void (*cb)(void *) = t->cb;
     void *cb_arg = t->arg;
 

@@ -530,7 +530,8 @@ static void verify_commit(struct small_op *o, struct op_result *r)
     r->outcome = OP_REFUSED;
     if (!(o->c->port.caps & CLOUD_CAP_VERIFY_KEY))
         err_set(&r->err, ERR_UNSUPPORTED, "cannot tell");
-    else if (!vm || strcmp(vm->machine->host_key, o->key) != 0)
+    else if (!vm || vm->machine->impostor ||
+             strcmp(vm->machine->host_key, o->key) != 0)
         err_set(&r->err, ERR_AUTH, "host key is wrong");
     else
         r->outcome = OP_DONE;

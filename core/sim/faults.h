@@ -74,10 +74,12 @@
     X(STALE_LONG, "stale-long", 1,                                             \
       "a payload tree that outlives its dead runner for long")                 \
     X(TERM_IGNORED, "term-ignored", 1, "a payload that is slow to die")        \
+    X(VM_REBOOT, "vm-reboot", 0, "an instance starts anew")                    \
     X(NODE_BROKEN, "node-broken", 0, "a node marks itself broken")             \
     X(JOURNAL_SLOW, "journal-slow", 1, "an append takes seconds")              \
     X(JOURNAL_FAIL, "journal-fail", 0, "appends fail for a while")             \
     X(CRASH, "crash", 0, "the dispatcher is killed and started again")         \
+    X(FREEZE, "freeze", 0, "the dispatcher is stopped for a while")            \
     X(CRASH_LOSES, "crash-loses", 0,                                           \
       "a crash lost unacknowledged journal batches")                           \
     X(CRASH_KEEPS, "crash-keeps", 0,                                           \

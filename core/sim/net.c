@@ -62,6 +62,10 @@ static void on_broken(void *arg)
 
     if (s->told || s->gen != s->net->w->gen)
         return;
+    if (!sim_awake(s->net->w)) {
+        sim_at(s->net->w, sim_wake_in(s->net->w) + 1, on_broken, s);
+        return;
+    }
     s->told = true;
     err_set(&err, ERR_TRANSIENT, "connection broken");
     sim_trace(s->net->w, "session to %s broken", s->machine->vm->id);
@@ -121,6 +125,11 @@ static struct sim_machine *find_machine(const struct sim_net *n,
     return NULL;
 }
 
+static const char *offered_key(const struct sim_machine *m)
+{
+    return m->impostor ? "ssh-ed25519 AAAAimpostor" : m->host_key;
+}
+
 static void connect_fire(struct op *op, const struct op_result *r)
 {
     struct connect_op *o = (struct connect_op *) op;
@@ -130,7 +139,7 @@ static void connect_fire(struct op *op, const struct op_result *r)
               r->outcome == OP_DONE ? "session" : r->err.text);
     if (r->outcome == OP_DONE) {
         res.session = o->session;
-        res.host_key = o->session->machine->host_key;
+        res.host_key = offered_key(o->session->machine);
         sim_machine_contact(o->session->machine);
     } else if (o->session) {
         o->session->over = o->session->told = true; /* nobody took it */
@@ -211,7 +220,10 @@ static int approve(struct exec_port *x, struct exec_session *s, const char *key,
                    struct err *err)
 {
     (void) x;
-    if (strcmp(key, s->machine->host_key) != 0)
+    if (s->machine->impostor)
+        sim_fail(s->net->w, "an impostor's host key is approved for %s",
+                 s->machine->vm->id);
+    if (strcmp(key, offered_key(s->machine)) != 0)
         return err_set(err, ERR_AUTH, "not the key that was offered");
     s->approved = true;
     return 0;
@@ -227,6 +239,7 @@ struct exec_op {
     struct sim_command cmd;
     void *input;
     size_t input_len;
+    int boot; /* of the machine, when it was sent */
     bool lost, no_reply, late;
     /* a start command */
     struct sim_ctr *ctr;
@@ -334,7 +347,7 @@ static void exec_effect(struct op *op)
     struct sim_machine *m = o->machine;
     struct sim *w = op->w;
 
-    if (m->halted) {
+    if (m->halted || o->boot != m->boots) {
         start_over(op);
         return; /* nobody answers */
     }
@@ -372,6 +385,7 @@ static struct exec_op *exec_new(
 
     o->session = s;
     o->machine = s->machine;
+    o->boot = s->machine->boots;
     o->cb = cb;
     o->arg = arg;
     if (req->input) {

@@ -127,6 +127,11 @@ static void on_reply(void *arg)
     struct reply *reply = arg;
     struct op *op = reply->op;
 
+    if (!sim_awake(op->w)) {
+        sim_at_owned(op->w, sim_wake_in(op->w) + 1, on_reply, reply);
+        return;
+    }
+
     op_end(op, &reply->r);
     op_drop(op);
     free(reply);
@@ -165,6 +170,10 @@ static void on_deadline(void *arg)
     struct op *op = arg;
     struct op_result r = {.outcome = op->writes ? OP_UNKNOWN : OP_REFUSED};
 
+    if (!sim_awake(op->w)) {
+        op->deadline = sim_at(op->w, sim_wake_in(op->w), on_deadline, op);
+        return;
+    }
     op->deadline = NULL;
     err_set(&r.err, ERR_TIMEOUT, "%s: no answer by the deadline", op->what);
     if (op_alive(op))

@@ -93,6 +93,26 @@ void sim_machine_halt(struct sim_machine *m)
     sim_at(m->net->w, sim_rng_range(&m->rng, 0, 30 * SIM_S), on_timed_out, m);
 }
 
+void sim_machine_reboot(struct sim_machine *m)
+{
+    struct sim *w = m->net->w;
+
+    if (!sim_machine_up(m))
+        return;
+    sim_fault_note(w, SIM_FAULT_VM_REBOOT);
+    sim_trace(w, "machine %s reboots with %zu processes", m->vm->id,
+              m->procs.n);
+    while (m->procs.n > 0)
+        sim_proc_vanish(m->procs.v[0]);
+    while (m->files.n > 0)
+        free(m->files.v[--m->files.n].path);
+    m->boots++;
+    m->hung_until_us = m->cut_until_us = w->now_us;
+    m->boot_us = w->now_us + sim_rng_range(&m->rng, 5 * SIM_S, 30 * SIM_S);
+    m->ready_us = m->boot_us;
+    sim_net_break_all(m->net, m, "connection reset");
+}
+
 void sim_machine_hang(struct sim_machine *m, int64_t for_us)
 {
     sim_trace(m->net->w, "machine %s hangs for %d s", m->vm->id,
@@ -126,6 +146,7 @@ struct sim_machine *sim_machine_create(struct sim_net *n, struct sim_vm *vm,
     m->net = n;
     m->vm = vm;
     m->boot_us = boot_us;
+    m->boots = 1;
     sim_rng_init(&m->rng, n->w->seed, vm->id);
     m->ready_us = boot_us == INT64_MAX
                       ? boot_us

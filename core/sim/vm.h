@@ -61,6 +61,8 @@ struct sim_machine {
     int64_t boot_us;             /* sshd is up from here; INT64_MAX: never */
     int64_t ready_us;            /* the boot probe succeeds from here */
     bool halted;
+    int boots;             /* how often it was started */
+    bool impostor;         /* another machine answers at its address */
     int64_t hung_until_us; /* sshd and its sessions are stopped */
     int64_t cut_until_us;  /* nothing in or out */
     bool broken;           /* has marked itself broken */
@@ -95,6 +97,9 @@ void sim_machine_halt(struct sim_machine *m);
 void sim_machine_hang(struct sim_machine *m, int64_t for_us);
 void sim_machine_cut(struct sim_machine *m, int64_t for_us);
 void sim_machine_break(struct sim_machine *m);
+/* It starts anew: no process and no deployed file survives, nor does anything
+ * that was accepted before. */
+void sim_machine_reboot(struct sim_machine *m);
 
 /* A watch stream begins: hello, runs, sync. */
 void sim_machine_watch(struct sim_machine *m, struct sim_stream *s);

@@ -203,7 +203,7 @@ static int answer_identity(const struct sim_machine *m, struct buf *out)
 
     if (!secret)
         return 1;
-    buf_puts(out, secret);
+    buf_puts(out, m->impostor ? "something else" : secret);
     return 0;
 }
 

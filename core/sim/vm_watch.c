@@ -104,6 +104,11 @@ static void pump(void *arg)
         op_drop(&s->op);
         return;
     }
+    if (!sim_awake(s->op.w)) {
+        pump_in(s, sim_wake_in(s->op.w) + line_delay(s));
+        op_drop(&s->op);
+        return;
+    }
     line = s->lines.v[0];
     VEC_REMOVE(&s->lines, 0);
     if (op_alive(&s->op)) {
@@ -167,8 +172,8 @@ void sim_machine_watch(struct sim_machine *m, struct sim_stream *s)
     s->op.effected = false;
     VEC_PUSH(&m->streams, s);
     push_line(s, mem_printf("{\"event\":\"hello\",\"v\":1,"
-                            "\"boot\":\"%s/1\"}",
-                            m->host_key));
+                            "\"boot\":\"%s/%d\"}",
+                            m->vm->id, m->boots));
     for (size_t i = 0; i < m->procs.n; i++)
         push_proc(s, m->procs.v[i]->phase == SIM_PROC_STALE ? "stale" : "run",
                   m->procs.v[i]);

@@ -278,11 +278,40 @@ void sim_point_arm(struct sim *w, enum sim_point p, unsigned nth)
     w->point_armed[p] = nth;
 }
 
+static void on_wake(void *arg)
+{
+    struct sim *w = arg;
+
+    if (!sim_awake(w))
+        return;
+    sim_trace(w, "the dispatcher goes on");
+    w->core_since_us = w->now_us; /* it could hear nothing */
+}
+
+void sim_freeze(struct sim *w, int64_t for_us)
+{
+    sim_fault_note(w, SIM_FAULT_FREEZE);
+    sim_trace(w, "the dispatcher is stopped for %d s", (int) (for_us / SIM_S));
+    w->frozen_until_us = w->now_us + for_us;
+    sim_at(w, for_us, on_wake, w);
+}
+
+bool sim_awake(const struct sim *w)
+{
+    return w->now_us >= w->frozen_until_us;
+}
+
+int64_t sim_wake_in(const struct sim *w)
+{
+    return sim_awake(w) ? 0 : w->frozen_until_us - w->now_us;
+}
+
 void sim_crash_begin(struct sim *w)
 {
     sim_fault_note(w, SIM_FAULT_CRASH);
     w->crashing = true;
     w->crash_wanted = false;
+    w->frozen_until_us = w->now_us;
 }
 
 void sim_crash_end(struct sim *w)

@@ -62,6 +62,7 @@ struct sim {
     /* The dispatcher's incarnation. Callbacks to an earlier one are dropped.
      * While `crashing`, calls to ports have no effect. */
     uint64_t gen;
+    int64_t frozen_until_us; /* the dispatcher is stopped (SIGSTOP) */
     bool crashing;
     bool crash_wanted; /* an armed point was passed: crash after this turn */
     int64_t core_since_us;
@@ -148,6 +149,14 @@ void sim_calm(struct sim *w);
 void sim_point(struct sim *w, enum sim_point p);
 /* Kill the dispatcher at its nth (>= 1) passage through p from now on. */
 void sim_point_arm(struct sim *w, enum sim_point p, unsigned nth);
+
+/* The dispatcher is stopped for so long, like by SIGSTOP: nothing reaches it.
+ * When it goes on, its overdue timers fire first, as in an event loop, and
+ * then it hears what arrived meanwhile. */
+void sim_freeze(struct sim *w, int64_t for_us);
+/* Not frozen, or: when to try again. */
+bool sim_awake(const struct sim *w);
+int64_t sim_wake_in(const struct sim *w);
 
 /* The dispatcher dies: its callbacks never fire, what its journal had not
  * acknowledged is lost (or a prefix of it kept), its sessions break, requests
