@@ -9,6 +9,11 @@
  * one came nearer. The timer may fire early for what has been stopped since;
  * it is armed again then.
  *
+ * A timer that fires more than a second late says that the process stood
+ * still. That time is taken out of the clock of the whole dispatcher, before
+ * anything is judged by it; else a dispatcher that was suspended would find
+ * every instance silent, and give up all of them.
+ *
  * The same timer, armed with no delay, is what makes "one pass per turn":
  * whoever changes something calls deadlines_soon().
  *
@@ -22,6 +27,8 @@
 #include "core/base/vec.h"
 #include "core/port/clock.h"
 
+enum { LATE_US = 1000000 };
+
 struct deadlines {
     struct clock_port *clock;
     void (*after)(void *arg);
@@ -29,7 +36,9 @@ struct deadlines {
     VEC(struct deadline *) heap;
     uint64_t next_seq;
     struct clock_timer *timer;
-    int64_t timer_at; /* when it fires; valid while timer */
+    int64_t timer_at; /* what it is armed for; valid while timer */
+    int64_t due_us;   /* when it should fire: timer_at, if that is not past */
+    int64_t lost_us; /* how long the process stood still so far */
     bool soon;
     bool firing;
 };
@@ -95,10 +104,15 @@ void deadlines_destroy(struct deadlines *ds)
     free(ds);
 }
 
+int64_t deadlines_now(const struct deadlines *ds)
+{
+    return ds->clock->now_mono(ds->clock) - ds->lost_us;
+}
+
 /* Let the timer fire no later than the first thing to do. */
 static void arm(struct deadlines *ds)
 {
-    int64_t now = ds->clock->now_mono(ds->clock);
+    int64_t now = deadlines_now(ds);
     int64_t at;
 
     if (ds->firing)
@@ -114,6 +128,7 @@ static void arm(struct deadlines *ds)
     if (ds->timer)
         ds->clock->timer_cancel(ds->clock, ds->timer);
     ds->timer_at = at;
+    ds->due_us = at > now ? at : now;
     ds->timer = ds->clock->timer_arm(ds->clock, at > now ? at - now : 0,
                                      on_timer, ds);
 }
@@ -121,7 +136,11 @@ static void arm(struct deadlines *ds)
 static void on_timer(void *arg)
 {
     struct deadlines *ds = arg;
-    int64_t now = ds->clock->now_mono(ds->clock);
+    int64_t late = deadlines_now(ds) - ds->due_us;
+
+    if (late > LATE_US)
+        ds->lost_us += late;
+    int64_t now = deadlines_now(ds);
 
     ds->timer = NULL;
     ds->firing = true;

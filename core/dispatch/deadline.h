@@ -31,6 +31,14 @@ struct deadlines *deadlines_create(struct clock_port *clock,
                                    void (*after)(void *arg), void *arg);
 void deadlines_destroy(struct deadlines *ds); /* NULL is fine */
 
+/*
+ * The dispatcher's own time: monotonic, but it stands still while the process
+ * does. When the timer fires late (the process was stopped, or its machine
+ * suspended), the delay is left out: nobody could be heard meanwhile, so it is
+ * no silence of theirs.
+ */
+int64_t deadlines_now(const struct deadlines *ds);
+
 /* Arm, or move, d to at_us. */
 void deadline_set(struct deadlines *ds, struct deadline *d, int64_t at_us,
                   void (*fn)(void *arg), void *arg);

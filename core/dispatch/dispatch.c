@@ -42,7 +42,7 @@
 
 int64_t core_now(struct dispatch *d)
 {
-    return d->port.clock->now_mono(d->port.clock);
+    return deadlines_now(d->deadlines);
 }
 
 int64_t core_wall(struct dispatch *d)
