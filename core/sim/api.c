@@ -36,7 +36,7 @@ static void set_priority(struct sim_api *a, struct sim_ctr *c, int64_t priority)
     bool before = ctr_wanted(c);
 
     if (c->rec.priority == 0 || priority == 0)
-        c->zero_us = a->w->now_us;
+        c->zero_us = sim_heard_us(a->w);
     if (c->rec.priority == 0)
         c->shown_gen = 0; /* it comes anew */
     c->rec.priority = priority;

@@ -62,7 +62,8 @@ struct sim_ctr {
     bool revoked;          /* that token */
     char runner_token[64]; /* of the attempt that moved it to Running */
     bool locked_started;   /* a start command was sent since the last lock */
-    int64_t zero_us;       /* last moment at which its priority was 0, or -1 */
+    int64_t zero_us;       /* last moment at which its priority was 0, by
+                            * sim_heard_us; or -1 */
     bool user_gone;        /* its user cancelled it */
     bool operator_kill;    /* an operator asked for its end */
 

@@ -28,7 +28,7 @@ enum { JUST_NOW_US = 60 * SIM_S };
 static bool unwanted(const struct sim *w, const struct sim_ctr *c)
 {
     return c->rec.priority == 0 ||
-           (c->zero_us >= 0 && w->now_us - c->zero_us < JUST_NOW_US);
+           (c->zero_us >= 0 && sim_heard_us(w) - c->zero_us < JUST_NOW_US);
 }
 
 /* --- payloads

@@ -45,10 +45,11 @@ struct sim_proc *sim_machine_proc(struct sim_machine *m, const char *uuid)
 static int64_t silence(const struct sim_machine *m)
 {
     const struct sim *w = m->net->w;
-    int64_t since =
-        m->contact_us > w->core_since_us ? m->contact_us : w->core_since_us;
+    int64_t since = m->contact_us;
 
-    return w->now_us - since;
+    if (since < w->core_heard_us)
+        since = w->core_heard_us;
+    return sim_heard_us(w) - since;
 }
 
 bool sim_machine_lost(const struct sim_machine *m)
@@ -64,7 +65,7 @@ void sim_machine_contact(struct sim_machine *m)
 
     if (silence(m) >= w->silence_us)
         m->excused_us = w->now_us + 60 * SIM_S;
-    m->contact_us = w->now_us;
+    m->contact_us = sim_heard_us(w);
 }
 
 static void on_timed_out(void *arg)
@@ -93,6 +94,21 @@ void sim_machine_halt(struct sim_machine *m)
     sim_at(m->net->w, sim_rng_range(&m->rng, 0, 30 * SIM_S), on_timed_out, m);
 }
 
+/* What was accepted, and not executed yet, never will be. */
+static void drop_starts(struct sim_machine *m)
+{
+    const struct sim_api *a = m->net->w->api;
+
+    for (size_t i = 0; i < a->ctrs.n; i++) {
+        struct sim_ctr *c = a->ctrs.v[i];
+
+        for (size_t k = 0; k < c->starts.n; k++)
+            if (c->starts.v[k].machine == m &&
+                c->starts.v[k].state == SIM_START_SENT)
+                c->starts.v[k].state = SIM_START_OVER;
+    }
+}
+
 void sim_machine_reboot(struct sim_machine *m)
 {
     struct sim *w = m->net->w;
@@ -104,6 +120,7 @@ void sim_machine_reboot(struct sim_machine *m)
               m->procs.n);
     while (m->procs.n > 0)
         sim_proc_vanish(m->procs.v[0]);
+    drop_starts(m);
     while (m->files.n > 0)
         free(m->files.v[--m->files.n].path);
     m->boots++;
@@ -151,7 +168,7 @@ struct sim_machine *sim_machine_create(struct sim_net *n, struct sim_vm *vm,
     m->ready_us = boot_us == INT64_MAX
                       ? boot_us
                       : boot_us + sim_rng_range(&m->rng, 0, 5 * SIM_S);
-    m->contact_us = n->w->now_us;
+    m->contact_us = sim_heard_us(n->w);
     m->next_pid = 100;
     text_copy(m->user, n->login_user, sizeof m->user);
     snprintf(m->host_key, sizeof m->host_key, "ssh-ed25519 AAAA%s", vm->id);

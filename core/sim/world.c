@@ -278,20 +278,42 @@ void sim_point_arm(struct sim *w, enum sim_point p, unsigned nth)
     w->point_armed[p] = nth;
 }
 
+int64_t sim_heard_us(const struct sim *w)
+{
+    return (sim_awake(w) ? w->now_us : w->frozen_from_us) - w->frozen_us;
+}
+
+void sim_born(struct sim *w)
+{
+    w->core_since_us = w->now_us;
+    w->core_heard_us = sim_heard_us(w);
+}
+
+/* It goes on, or has died. */
+static void thaw(struct sim *w)
+{
+    if (w->frozen_until_us == 0)
+        return;
+    w->frozen_us += w->now_us - w->frozen_from_us;
+    w->frozen_until_us = 0;
+}
+
 static void on_wake(void *arg)
 {
     struct sim *w = arg;
 
-    if (!sim_awake(w))
-        return;
+    if (w->now_us != w->frozen_until_us)
+        return; /* died meanwhile, or is stopped for longer */
+    thaw(w);
     sim_trace(w, "the dispatcher goes on");
-    w->core_since_us = w->now_us; /* it could hear nothing */
 }
 
 void sim_freeze(struct sim *w, int64_t for_us)
 {
     sim_fault_note(w, SIM_FAULT_FREEZE);
     sim_trace(w, "the dispatcher is stopped for %d s", (int) (for_us / SIM_S));
+    thaw(w);
+    w->frozen_from_us = w->now_us;
     w->frozen_until_us = w->now_us + for_us;
     sim_at(w, for_us, on_wake, w);
 }
@@ -311,7 +333,7 @@ void sim_crash_begin(struct sim *w)
     sim_fault_note(w, SIM_FAULT_CRASH);
     w->crashing = true;
     w->crash_wanted = false;
-    w->frozen_until_us = w->now_us;
+    thaw(w);
 }
 
 void sim_crash_end(struct sim *w)

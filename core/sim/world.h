@@ -62,7 +62,10 @@ struct sim {
     /* The dispatcher's incarnation. Callbacks to an earlier one are dropped.
      * While `crashing`, calls to ports have no effect. */
     uint64_t gen;
-    int64_t frozen_until_us; /* the dispatcher is stopped (SIGSTOP) */
+    int64_t frozen_from_us;  /* the dispatcher is stopped (SIGSTOP) ... */
+    int64_t frozen_until_us; /* ... until then */
+    int64_t frozen_us;       /* how long it was, in all */
+    int64_t core_heard_us;   /* sim_heard_us when it was started */
     bool crashing;
     bool crash_wanted; /* an armed point was passed: crash after this turn */
     int64_t core_since_us;
@@ -157,6 +160,11 @@ void sim_freeze(struct sim *w, int64_t for_us);
 /* Not frozen, or: when to try again. */
 bool sim_awake(const struct sim *w);
 int64_t sim_wake_in(const struct sim *w);
+/* Virtual time without the time in which the dispatcher stood still: silence
+ * is measured by it. */
+int64_t sim_heard_us(const struct sim *w);
+/* A new dispatcher is here. */
+void sim_born(struct sim *w);
 
 /* The dispatcher dies: its callbacks never fire, what its journal had not
  * acknowledged is lost (or a prefix of it kept), its sessions break, requests

@@ -151,7 +151,7 @@ void rig_start(struct rig *r)
 
     sim_trace(r->w, "dispatcher starts");
     r->ready = false;
-    r->w->core_since_us = r->w->now_us;
+    sim_born(r->w);
     r->w->clouds[0]->opened = false;
     r->d = dispatch_create(&r->cfg, &ports, r->logger, NULL);
     dispatch_start(r->d, on_ready, on_fatal, r);
