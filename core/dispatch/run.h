@@ -53,6 +53,7 @@ struct run {
     int64_t ended_us;    /* when the start command ended */
     int64_t seen_us;     /* last time it was seen, 0 = never */
     int code;            /* exit status of the start command */
+    bool started;        /* it ended with status 0: the process came to be */
     struct jr_wait wait;
     char *token;         /* until the start command is sent */
 

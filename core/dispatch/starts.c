@@ -116,6 +116,7 @@ static void ended(struct run *r, const struct exec_result *res)
     r->code = res->code;
     r->settled = r->settled || res->r.outcome == OP_DONE;
     if (res->r.outcome == OP_DONE && res->code == 0) {
+        r->started = true;
         w->start_failures = 0;
         holdoff_clear(&w->start_hold);
         stats_started(r->q);

@@ -116,6 +116,8 @@ static void absent(struct run *r, int64_t begun)
     if (r->settled && r->ended_us <= begun) {
         if (r->seen_us == 0 && r->code != 0)
             run_end(r); /* it never started */
+        else if (r->seen_us == 0 && !r->started)
+            run_vanished(r, "the instance was rebooted before it was seen");
         else
             run_exited(r, "not listed any more");
     } else if (q && q->revoked_us > 0 && q->revoked_us <= begun &&
