@@ -43,7 +43,7 @@ static void set_priority(struct sim_api *a, struct sim_ctr *c, int64_t priority)
     a->wanted += (size_t) ctr_wanted(c);
     a->wanted -= (size_t) before;
     if (a->wanted == 0)
-        a->unwanted_since_us = a->w->now_us;
+        a->unwanted_since_us = sim_heard_us(a->w);
 }
 
 static struct sim_ctr *ctr_new(struct sim_api *a, const struct sim_job *job,
@@ -94,7 +94,7 @@ static void finalise(struct sim_api *a, struct sim_ctr *c)
         c->tries < a->max_tries)
         c->retry = ctr_new(a, &c->job, c->tries + 1);
     if (a->wanted == 0)
-        a->unwanted_since_us = a->w->now_us;
+        a->unwanted_since_us = sim_heard_us(a->w);
     sim_point(a->w, SIM_POINT_FINAL);
 }
 

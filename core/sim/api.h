@@ -96,7 +96,7 @@ struct sim_api {
     struct map *by_token;      /* attempt token -> struct sim_ctr */
     size_t open;               /* not final */
     size_t wanted;             /* not final, priority > 0 */
-    int64_t unwanted_since_us; /* moment since when `wanted` is 0 */
+    int64_t unwanted_since_us; /* since when `wanted` is 0 (sim_heard_us) */
     int64_t down_until_us;
     int64_t stalled_until_us;
     unsigned next_token;

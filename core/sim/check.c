@@ -242,9 +242,9 @@ void check_idle(struct sim *w, int64_t grace_us)
 {
     int64_t since = w->api->unwanted_since_us;
 
-    if (since < w->core_since_us)
-        since = w->core_since_us;
-    if (w->api->wanted > 0 || w->now_us - since < grace_us)
+    if (since < w->core_heard_us)
+        since = w->core_heard_us;
+    if (w->api->wanted > 0 || sim_heard_us(w) - since < grace_us)
         return;
     for (unsigned k = 0; k < w->n_clouds; k++) {
         const struct sim_cloud *c = w->clouds[k];
@@ -256,7 +256,7 @@ void check_idle(struct sim *w, int64_t grace_us)
                 vm->stop_us == INT64_MAX &&
                 w->now_us - vm->created_us > grace_us)
                 sim_fail(w, "%s is up, but nothing has been wanted for %d s",
-                         vm->id, (int) ((w->now_us - since) / SIM_S));
+                         vm->id, (int) ((sim_heard_us(w) - since) / SIM_S));
         }
     }
 }

@@ -134,7 +134,8 @@ void sim_machine_hang(struct sim_machine *m, int64_t for_us)
 {
     sim_trace(m->net->w, "machine %s hangs for %d s", m->vm->id,
               (int) (for_us / SIM_S));
-    m->hung_until_us = m->net->w->now_us + for_us;
+    if (m->hung_until_us < m->net->w->now_us + for_us)
+        m->hung_until_us = m->net->w->now_us + for_us;
 }
 
 void sim_machine_cut(struct sim_machine *m, int64_t for_us)
@@ -142,7 +143,8 @@ void sim_machine_cut(struct sim_machine *m, int64_t for_us)
     sim_fault_note(m->net->w, SIM_FAULT_CUT);
     sim_trace(m->net->w, "machine %s is cut off for %d s", m->vm->id,
               (int) (for_us / SIM_S));
-    m->cut_until_us = m->net->w->now_us + for_us;
+    if (m->cut_until_us < m->net->w->now_us + for_us)
+        m->cut_until_us = m->net->w->now_us + for_us;
 }
 
 void sim_machine_break(struct sim_machine *m)
