@@ -15,7 +15,6 @@
  */
 #include "core/apiserver/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,13 +24,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/apiserver/walk.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/map.h"
 #include "core/base/mem.h"
-#include "core/base/vec.h"
 
-enum { PARTS_MAX = 32, PART_BYTES = 255, PATH_BYTES = 4096, KNOWN_MAX = 20000 };
+enum { PATH_BYTES = 4096, KNOWN_MAX = 20000 };
 
 static const char *const kind_names[] = {"log", "output"};
 
@@ -60,17 +59,6 @@ static bool is_log_name(const char *name)
     return false;
 }
 
-static bool is_part(const char *s, size_t n)
-{
-    if (n == 0 || n > PART_BYTES || (n == 1 && s[0] == '.') ||
-        (n == 2 && s[0] == '.' && s[1] == '.'))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char) s[i] < 0x20 || s[i] == 0x7f)
-            return false;
-    return true;
-}
-
 int files_check_name(enum files_kind kind, const char *path, struct err *err)
 {
     size_t parts = 0, n;
@@ -81,7 +69,7 @@ int files_check_name(enum files_kind kind, const char *path, struct err *err)
                        path);
     do {
         n = strcspn(p, "/");
-        if (!is_part(p, n) || ++parts > PARTS_MAX)
+        if (!walk_is_name(p, n) || ++parts > WALK_DEPTH)
             return err_set(err, ERR_INVALID, "'%.200s' is not a valid path",
                            path);
         p += n;
@@ -432,115 +420,6 @@ int files_get(struct files *f, const struct files_at *at, const char *path,
                      out, err);
 }
 
-/* ---------------------------------------------------------------- walk -- */
-
-struct walk {
-    bool open;
-    int (*each)(void *arg, const char *dir, const char *name, int fd,
-                int64_t size, struct err *err);
-    void *arg;
-    bool durable;
-};
-
-struct entry {
-    char *name;
-    int64_t size;
-    bool folder;
-};
-
-struct entries {
-    VEC(struct entry) list;
-};
-
-static void entries_fini(struct entries *e)
-{
-    for (size_t i = 0; i < e->list.n; i++)
-        free(e->list.v[i].name);
-    VEC_FINI(&e->list);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct entry *) a)->name,
-                  ((const struct entry *) b)->name);
-}
-
-/* Files and folders in order of name; anything else is not ours. */
-static int read_entries(int dir, struct entries *ret, struct err *err)
-{
-    int fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *e;
-    struct stat st;
-
-    if (!d) {
-        err_set_errno(err, errno, "cannot read a folder");
-        mem_close(&fd);
-        return -1;
-    }
-    rewinddir(d);
-    while ((e = readdir(d))) {
-        if (!is_part(e->d_name, strlen(e->d_name)) ||
-            fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-            continue;
-        VEC_PUSH(&ret->list,
-                 (struct entry){.name = mem_strdup(e->d_name),
-                                .size = st.st_size,
-                                .folder = S_ISDIR(st.st_mode)});
-    }
-    closedir(d);
-    if (ret->list.n > 1)
-        qsort(ret->list.v, ret->list.n, sizeof ret->list.v[0], by_name);
-    return 0;
-}
-
-static int walk_file(struct walk *w, int dir, const char *path,
-                     const struct entry *e, struct err *err)
-{
-    CLEANUP(mem_close) int fd = -1;
-    int64_t size = e->size;
-    struct stat st;
-
-    if (w->open) {
-        fd = openat(dir, e->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0)
-            return err_set_errno(err, errno, "cannot open %.200s", e->name);
-        size = st.st_size;
-    }
-    return w->each(w->arg, path, e->name, fd, size, err);
-}
-
-/* Recursion is bounded by PARTS_MAX: nothing deeper is ever made. */
-static int walk_folder(struct walk *w, int dir, const char *path,
-                       struct err *err)
-{
-    CLEANUP(entries_fini) struct entries e = {0};
-
-    if (read_entries(dir, &e, err) < 0)
-        return -1;
-    for (size_t i = 0; i < e.list.n; i++)
-        if (!e.list.v[i].folder &&
-            walk_file(w, dir, path, &e.list.v[i], err) < 0)
-            return -1;
-    for (size_t i = 0; i < e.list.n; i++) {
-        if (!e.list.v[i].folder)
-            continue;
-        CLEANUP(mem_close) int sub =
-            openat(dir, e.list.v[i].name,
-                   O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        CLEANUP(mem_free) char *name = mem_printf(
-            "%s%s%s", path, *path ? "/" : "", e.list.v[i].name);
-        if (sub < 0)
-            return err_set_errno(err, errno, "cannot open %.200s", name);
-        if (walk_folder(w, sub, name, err) < 0)
-            return -1;
-    }
-    if (w->open && w->durable && fsync(dir) < 0)
-        return err_set_errno(err, errno, "cannot sync a folder");
-    return 0;
-}
-
 int files_walk(struct files *f, const struct files_at *at, bool open,
                int (*each)(void *arg, const char *dir, const char *name,
                            int fd, int64_t size, struct err *err),
@@ -548,11 +427,11 @@ int files_walk(struct files *f, const struct files_at *at, bool open,
 {
     CLEANUP(mem_close) int dir =
         open_folder(f, at->uuid, at->attempt, kind_names[at->kind], false);
-    struct walk w = {open, each, arg, f->opts.durable};
+    struct walk w = {open, open && f->opts.durable, each, arg};
 
     if (dir < 0 && errno == ENOENT)
         return 0;
     if (dir < 0)
         return err_set_errno(err, errno, "cannot open a folder");
-    return walk_folder(&w, dir, "", err);
+    return walk_run(&w, dir, err);
 }

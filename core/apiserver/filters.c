@@ -19,6 +19,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/apiserver/operand.h"
 #include "core/apiserver/resource.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -60,7 +61,7 @@ static struct store_value *new_values(struct filters *f, size_t n)
     return v;
 }
 
-static char *keep_text(struct filters *f, char *text)
+char *filters_keep(struct filters *f, char *text)
 {
     VEC_PUSH(&f->texts, text);
     return text;
@@ -127,129 +128,6 @@ static int read_attr(struct store_cond *c, const struct resource *r,
 
 /* ----------------------------------------------------------- operands -- */
 
-static int as_int(const struct jsn *j, struct store_value *v, struct err *err)
-{
-    const char *s;
-
-    v->kind = STORE_INT;
-    if (jsn_type(j) == JSN_STRING) {
-        jsn_as_str(j, &s, NULL);
-        return text_parse_i64(s, &v->i, err);
-    }
-    return jsn_as_i64(j, &v->i, err);
-}
-
-static int as_real(const struct jsn *j, struct store_value *v,
-                   struct err *err)
-{
-    const char *s;
-
-    v->kind = STORE_REAL;
-    if (jsn_type(j) == JSN_STRING) {
-        jsn_as_str(j, &s, NULL);
-        return text_parse_f64(s, &v->f, err);
-    }
-    return jsn_as_f64(j, &v->f, err);
-}
-
-static int as_bool(const struct jsn *j, struct store_value *v,
-                   struct err *err)
-{
-    static const char *const yes[] = {"t", "true", "1", "y", "yes"};
-    static const char *const no[] = {"f", "false", "0", "n", "no"};
-    const char *s;
-    bool b;
-
-    v->kind = STORE_INT;
-    if (jsn_type(j) != JSN_STRING) {
-        if (jsn_as_bool(j, &b, err) < 0)
-            return -1;
-        v->i = b;
-        return 0;
-    }
-    jsn_as_str(j, &s, NULL);
-    for (size_t i = 0; i < MEM_COUNT(yes); i++)
-        if (strcasecmp(yes[i], s) == 0 || strcasecmp(no[i], s) == 0) {
-            v->i = strcasecmp(yes[i], s) == 0;
-            return 0;
-        }
-    return err_set(err, ERR_INVALID, "'%.30s' is no boolean", s);
-}
-
-static int as_text(const struct jsn *j, struct store_value *v,
-                   struct err *err)
-{
-    if (jsn_as_str(j, &v->s, err) < 0)
-        return -1;
-    v->kind = STORE_TEXT;
-    v->n = strlen(v->s);
-    return 0;
-}
-
-/* What a JSON column or its member is compared with. */
-static int as_json(struct filters *f, const struct jsn *j,
-                   struct store_value *v, struct err *err)
-{
-    struct buf text;
-
-    switch (jsn_type(j)) {
-    case JSN_STRING:
-        return as_text(j, v, err);
-    case JSN_INT:
-        return as_int(j, v, err);
-    case JSN_DOUBLE:
-        return as_real(j, v, err);
-    case JSN_BOOL:
-        return as_bool(j, v, err);
-    default:
-        break;
-    }
-    buf_init(&text, TEXT_MAX);
-    if (jsn_print(j, true, &text) < 0) {
-        buf_fini(&text);
-        return err_set(err, ERR_INVALID, "the operand is too long");
-    }
-    v->kind = STORE_TEXT;
-    v->s = keep_text(f, buf_take(&text, &v->n));
-    return 0;
-}
-
-static int as_time(const struct jsn *j, struct store_value *v,
-                   struct err *err)
-{
-    const char *s;
-
-    v->kind = STORE_INT;
-    if (jsn_as_str(j, &s, err) < 0)
-        return -1;
-    return text_parse_time(s, &v->i, err);
-}
-
-static int read_operand(struct filters *f, const struct store_cond *c,
-                        const struct jsn *j, struct store_value *v,
-                        struct err *err)
-{
-    if (jsn_type(j) == JSN_NULL) {
-        v->kind = STORE_NULL;
-        return 0;
-    }
-    switch (store_col(c->table, c->col)->type) {
-    case STORE_STR:
-        return as_text(j, v, err);
-    case STORE_I64:
-        return as_int(j, v, err);
-    case STORE_F64:
-        return as_real(j, v, err);
-    case STORE_BOOL:
-        return as_bool(j, v, err);
-    case STORE_TIME:
-        return as_time(j, v, err);
-    case STORE_JSON:
-        return as_json(f, j, v, err);
-    }
-    return -1;
-}
-
 static int read_one(struct filters *f, struct store_cond *c,
                     const struct jsn *j, struct err *err)
 {
@@ -262,7 +140,7 @@ static int read_one(struct filters *f, struct store_cond *c,
     if (like && ((type != STORE_STR && type != STORE_JSON) ||
                  jsn_type(j) != JSN_STRING))
         return err_set(err, ERR_INVALID, "like compares texts only");
-    if (read_operand(f, c, j, v, err) < 0)
+    if (operand_read(f, c, j, v, err) < 0)
         return -1;
     if (v->kind == STORE_NULL && c->op != STORE_OP_EQ &&
         c->op != STORE_OP_NE)
@@ -285,7 +163,7 @@ static int read_many(struct filters *f, struct store_cond *c,
                        FILTERS_OPERANDS_MAX);
     v = new_values(f, n);
     for (size_t i = 0; i < n; i++)
-        if (read_operand(f, c, jsn_at(j, i), &v[i], err) < 0)
+        if (operand_read(f, c, jsn_at(j, i), &v[i], err) < 0)
             return -1;
     c->v = v;
     c->n = n;
@@ -303,7 +181,7 @@ static int read_texts(struct filters *f, struct store_cond *c,
         return err_set(err, ERR_INVALID, "1 to %d operands", FILTERS_MAX);
     for (size_t i = 0; i < n; i++) {
         const struct jsn *e = jsn_type(j) == JSN_ARRAY ? jsn_at(j, i) : j;
-        if (as_text(e, &v[i], err) < 0 ||
+        if (operand_text(e, &v[i], err) < 0 ||
             (keys && check_key(v[i].s, err) < 0))
             return -1;
     }
@@ -351,7 +229,7 @@ static int read_is_a(struct filters *f, struct store_cond *c,
     if (!(r = resource_of_kind(kind)))
         return err_set(err, ERR_INVALID, "unknown kind '%.60s'", kind);
     v->kind = STORE_TEXT;
-    v->s = keep_text(f, mem_printf("_____-%s-_______________", r->infix));
+    v->s = filters_keep(f, mem_printf("_____-%s-_______________", r->infix));
     v->n = strlen(v->s);
     c->op = STORE_OP_LIKE;
     c->v = v;

@@ -28,6 +28,9 @@ struct filters {
 
 void filters_fini(struct filters *f);
 
+/* Let f own a text that a value points to. */
+char *filters_keep(struct filters *f, char *text);
+
 /* Add the conditions of a `filters` array. ERR_INVALID names the element. */
 int filters_read(struct filters *f, const struct resource *r,
                  const struct jsn *filters, struct err *err);

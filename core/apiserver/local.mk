@@ -27,6 +27,7 @@ core_apiserver_libapiserver_a_SOURCES = \
 	core/apiserver/limit.c core/apiserver/limit.h \
 	core/apiserver/locks.c \
 	core/apiserver/manifest.c core/apiserver/manifest.h \
+	core/apiserver/operand.c core/apiserver/operand.h \
 	core/apiserver/params.c core/apiserver/params.h \
 	core/apiserver/prio.c \
 	core/apiserver/publish.c core/apiserver/publish.h \
@@ -41,6 +42,7 @@ core_apiserver_libapiserver_a_SOURCES = \
 	core/apiserver/stats.c core/apiserver/stats.h \
 	core/apiserver/status.c core/apiserver/status.h \
 	core/apiserver/tokens.c \
+	core/apiserver/walk.c core/apiserver/walk.h \
 	core/apiserver/who.c core/apiserver/who.h
 
 bin_PROGRAMS += crunch-api-server

@@ -164,9 +164,10 @@ void resource_write_members(const struct resource *r,
         jsn_w_str(w, "kind", r->kind);
     if (v->etag)
         write_etag(r, row, w);
-    for (unsigned col = 0; col < store_col_count(r->table); col++)
-        if (v->cols & row->set & STORE_BIT(col))
-            write_column(store_col(r->table, col), &row->v[col], w);
+    for (uint64_t left = v->cols & row->set; left; left &= left - 1) {
+        unsigned col = (unsigned) __builtin_ctzll(left);
+        write_column(store_col(r->table, col), &row->v[col], w);
+    }
 }
 
 void resource_write(const struct resource *r, const struct resource_view *v,

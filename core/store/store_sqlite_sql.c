@@ -16,11 +16,11 @@
 
 int sql_next_col(enum store_table t, uint64_t mask, int after)
 {
-    for (unsigned col = (unsigned) (after + 1); col < store_col_count(t);
-         col++)
-        if (mask & STORE_BIT(col))
-            return (int) col;
-    return -1;
+    unsigned first = (unsigned) (after + 1);
+
+    mask &= STORE_BIT(store_col_count(t)) - 1;
+    mask &= ~(STORE_BIT(first) - 1);
+    return mask ? __builtin_ctzll(mask) : -1;
 }
 
 /* What is compared: the column or a member of it. */

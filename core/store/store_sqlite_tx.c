@@ -185,11 +185,25 @@ void tx_stmt_end(sqlite3_stmt *stmt, bool own)
     sqlite3_clear_bindings(stmt);
 }
 
+/* A statement without values and rows that comes again and again. */
+static int run(struct store_tx *tx, const char *sql, struct err *err)
+{
+    bool own;
+    sqlite3_stmt *s = tx_stmt(tx, sql, &own, err);
+    int rc;
+
+    if (!s)
+        return -1;
+    rc = sqlite3_step(s) == SQLITE_DONE ? 0 : tx_fail(tx, sql, err);
+    tx_stmt_end(s, own);
+    return rc;
+}
+
 int tx_begin(struct store_tx *tx, struct err *err)
 {
     if (tx->open)
         return 0;
-    if (tx_exec(tx, tx->writer ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
+    if (run(tx, tx->writer ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
     tx->open = true;
     return 0;
@@ -201,7 +215,7 @@ int tx_touch(struct store_tx *tx, struct err *err)
         return -1;
     if (tx->dirty)
         return 0;
-    if (tx_exec(tx, "SAVEPOINT job", err) < 0)
+    if (run(tx, "SAVEPOINT job", err) < 0)
         return -1;
     tx->dirty = true;
     return 0;
@@ -209,15 +223,15 @@ int tx_touch(struct store_tx *tx, struct err *err)
 
 void tx_undo(struct store_tx *tx)
 {
-    if (tx->dirty)
-        tx_exec(tx, "ROLLBACK TO job; RELEASE job", NULL);
+    if (tx->dirty && run(tx, "ROLLBACK TO job", NULL) == 0)
+        run(tx, "RELEASE job", NULL);
     tx->dirty = false;
     tx->changes.n = tx->job_changes;
 }
 
 int tx_keep(struct store_tx *tx, struct err *err)
 {
-    if (tx->dirty && tx_exec(tx, "RELEASE job", err) < 0)
+    if (tx->dirty && run(tx, "RELEASE job", err) < 0)
         return -1;
     tx->dirty = false;
     tx->job_changes = tx->changes.n;
@@ -236,9 +250,9 @@ int tx_end(struct store_tx *tx, bool ok, struct err *err)
     int rc = 0;
 
     if (tx->open && !sqlite3_get_autocommit(tx->db)) {
-        rc = ok ? tx_exec(tx, "COMMIT", err) : -1;
+        rc = ok ? run(tx, "COMMIT", err) : -1;
         if (rc < 0 && !sqlite3_get_autocommit(tx->db))
-            tx_exec(tx, "ROLLBACK", NULL);
+            run(tx, "ROLLBACK", NULL);
     } else if (tx->open) {
         /* An error such as a full disk has rolled everything back. */
         rc = err_set(err, ERR_TRANSIENT, "database: the group failed");

@@ -50,23 +50,26 @@ start()
 number() { printf '%s\n' "$2" | sed "s/.*\"$1\": \([0-9.]*\).*/\1/"; }
 ratio() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
 
-# page N WHERE: the best median of five runs: caches warm, neighbours quiet.
-page()
-{
-    for i in 1 2 3 4 5; do
-        number page_us "$("$bench" "$port" "$token" page "$1" "$2")"
-    done | sort -n | head -n 1
-}
+# best FILE: the smallest number in it.
+best() { sort -n "$1" | head -n 1; }
 
+# Both servers are asked in turn, and the best median of each counts: caches
+# warm, neighbours quiet.
 start small
 "$bench" "$port" "$token" load $few >/dev/null
-small_first=$(page $few first)
-small_last=$(page $few last)
-
+small_port=$port small_token=$token
 start large
 load=$("$bench" "$port" "$token" load "$many")
-large_first=$(page "$many" first)
-large_last=$(page "$many" last)
+for i in 1 2 3 4 5 6 7 8 9; do
+    for where in first last; do
+        number page_us "$("$bench" "$small_port" "$small_token" page $few \
+            $where)" >>"$dir/small_$where"
+        number page_us "$("$bench" "$port" "$token" page "$many" $where)" \
+            >>"$dir/large_$where"
+    done
+done
+small_first=$(best "$dir/small_first") small_last=$(best "$dir/small_last")
+large_first=$(best "$dir/large_first") large_last=$(best "$dir/large_last")
 hello=$(number requests "$("$bench" "$port" "$token" hello 3)")
 cpu_before=$(awk '{print $14 + $15}' "/proc/$server/stat")
 pairs=$("$bench" "$port" "$token" pairs "$many" "$seconds")
