@@ -22,8 +22,7 @@
 #include "core/base/text.h"
 #include "core/sim/check.h"
 
-/* --- small parts
- * ---------------------------------------------------------------- */
+/* --- small parts ----------------------------------------------------- */
 
 /* `wanted` and `open` are counted anew by difference. */
 static bool ctr_wanted(const struct sim_ctr *c)
@@ -122,8 +121,7 @@ static int refuse(struct err *err, enum err_class class, const char *what,
                    ctr_state_name(c->rec.state), c->rec.priority);
 }
 
-/* --- the dispatcher
- * ------------------------------------------------------------- */
+/* --- the dispatcher -------------------------------------------------- */
 
 int sim_api_lock(struct sim_api *a, struct sim_ctr *c, struct err *err)
 {
@@ -221,8 +219,7 @@ int sim_api_update(struct sim_api *a, struct sim_ctr *c,
     return 0;
 }
 
-/* --- runners
- * ---------------------------------------------------------------------- */
+/* --- runners --------------------------------------------------------- */
 
 struct sim_ctr *sim_api_token(const struct sim_api *a, const char *token,
                               int64_t *ret_attempt)
@@ -287,8 +284,7 @@ enum sim_verdict sim_api_final(struct sim_api *a, const char *token,
     return SIM_ACCEPTED;
 }
 
-/* --- users
- * -------------------------------------------------------------------------- */
+/* --- users ----------------------------------------------------------- */
 
 struct sim_ctr *sim_api_submit(struct sim_api *a, const struct sim_job *job)
 {
@@ -358,9 +354,7 @@ void sim_api_user_hold(struct sim_api *a, struct sim_ctr *c, int64_t for_us)
     sim_at_owned(a->w, for_us, hold_end, h);
 }
 
-/* --- life
- * -----------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------ */
 
 struct sim_api *sim_api_create(struct sim *w)
 {

@@ -110,8 +110,7 @@ struct sim_api {
 struct sim_api *sim_api_create(struct sim *w);
 void sim_api_destroy(struct sim_api *a);
 
-/* --- users
- * -------------------------------------------------------------------- */
+/* --- users ----------------------------------------------------------- */
 
 struct sim_ctr *sim_api_submit(struct sim_api *a, const struct sim_job *job);
 /* Priority 0 for good. The user's cancel route: a Queued one becomes
@@ -124,8 +123,7 @@ struct sim_ctr *sim_api_find(const struct sim_api *a, const char *uuid);
 struct sim_ctr *sim_api_last(struct sim_ctr *c);
 void sim_api_down(struct sim_api *a, int64_t for_us);
 
-/* --- runners (called by vm.c at the moment of the commit)
- * -------------------------- */
+/* --- runners (called by vm.c at the moment of the commit) ------------ */
 
 enum sim_verdict {
     SIM_ACCEPTED,

@@ -73,8 +73,7 @@ static int64_t latency(struct sim_api *a)
     return sim_rng_range(&a->rng, a->latency_lo_us, a->latency_hi_us);
 }
 
-/* --- replies
- * ------------------------------------------------------------------------ */
+/* --- replies --------------------------------------------------------- */
 
 static void shown(struct sim_api *a, const struct ctr *rec)
 {
@@ -149,8 +148,7 @@ static void call_fire(struct op *op, const struct op_result *r)
     }
 }
 
-/* --- commits
- * ------------------------------------------------------------------------ */
+/* --- commits --------------------------------------------------------- */
 
 /* Most urgent first, then oldest, then by uuid. */
 static int queue_cmp(const struct ctr *x, const struct ctr *y)
@@ -280,8 +278,7 @@ static void call_effect(struct op *op)
         op_reply_in(op, latency(a), &r);
 }
 
-/* --- requests
- * ----------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------- */
 
 static void call_fini(struct op *op)
 {
@@ -449,8 +446,7 @@ static struct op *update(struct api_port *port,
     return call_send(o, req->deadline_ms);
 }
 
-/* --- the feed
- * ------------------------------------------------------------------------ */
+/* --- the feed -------------------------------------------------------- */
 
 static void feed_fire(struct op *op, const struct op_result *r)
 {

@@ -31,8 +31,7 @@ static bool unwanted(const struct sim *w, const struct sim_ctr *c)
            (c->zero_us >= 0 && sim_heard_us(w) - c->zero_us < JUST_NOW_US);
 }
 
-/* --- payloads
- * ---------------------------------------------------------------------- */
+/* --- payloads -------------------------------------------------------- */
 
 static void check_overcommit(struct sim *w, const struct sim_machine *m)
 {
@@ -78,8 +77,7 @@ void check_final(struct sim *w, const struct sim_ctr *c, enum ctr_state state)
         sim_fail(w, "%s was killed without a cause", c->rec.uuid);
 }
 
-/* --- release
- * ------------------------------------------------------------------------- */
+/* --- release --------------------------------------------------------- */
 
 /* Can a payload of the present attempt be alive, or come alive? */
 static bool may_live(const struct sim_ctr *c)
@@ -150,8 +148,7 @@ void check_revoke_call(struct sim *w, const struct sim_ctr *c)
     }
 }
 
-/* --- intents
- * -------------------------------------------------------------------------- */
+/* --- intents --------------------------------------------------------- */
 
 void check_create_call(struct sim *w, const struct sim_cloud *c,
                        const struct cloud_create_req *req)
@@ -185,8 +182,7 @@ void check_start_call(struct sim *w, const struct sim_ctr *c,
             sim_fail(w, "attempt %s is used for a second start", key);
 }
 
-/* --- instances
- * -------------------------------------------------------------------------- */
+/* --- instances ------------------------------------------------------- */
 
 void check_token(struct sim *w, const struct sim_cloud *c, const char *token,
                  int32_t count)

@@ -59,8 +59,7 @@ static void describe(const struct sim_vm *vm, enum cloud_state state,
         tags[i] = (struct cloud_tag){vm->tags.v[i].key, vm->tags.v[i].value};
 }
 
-/* --- create
- * ---------------------------------------------------------------------- */
+/* --- create ---------------------------------------------------------- */
 
 struct create_op {
     struct op op;
@@ -260,9 +259,7 @@ static struct op *create(
     return &o->op;
 }
 
-/* --- list
- * ---------------------------------------------------------------------------
- */
+/* --- list ------------------------------------------------------------ */
 
 struct list_op {
     struct op op;
@@ -456,8 +453,7 @@ static struct op *list(
     return &o->op;
 }
 
-/* --- the small calls
- * ------------------------------------------------------------------ */
+/* --- the small calls ------------------------------------------------- */
 
 enum small { OPEN, SET_TAGS, DESTROY, VERIFY };
 

@@ -34,8 +34,7 @@ struct replay {
     void *arg;
 };
 
-/* --- records -----------------------------------------------------------------
- */
+/* --- records --------------------------------------------------------- */
 
 static int rec_cmp(const struct journal_rec *rec, enum journal_kind kind,
                    const char *key)
@@ -94,8 +93,7 @@ static bool batch_has(const struct sim_batch *b, enum journal_kind kind)
     return false;
 }
 
-/* --- append
- * -------------------------------------------------------------------- */
+/* --- append ---------------------------------------------------------- */
 
 static void batch_fire(struct op *op, const struct op_result *r)
 {
@@ -193,8 +191,7 @@ static struct op *append(struct journal_port *port,
     return &b->op;
 }
 
-/* --- replay
- * ---------------------------------------------------------------------- */
+/* --- replay ---------------------------------------------------------- */
 
 static void replay_fire(struct op *op, const struct op_result *r)
 {
@@ -231,8 +228,7 @@ static struct op *replay(struct journal_port *port,
     return &p->op;
 }
 
-/* --- life
- * ------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------ */
 
 void sim_journal_fail(struct sim_journal *j, int64_t for_us)
 {

@@ -27,8 +27,7 @@ static int64_t latency(struct sim_net *n)
     return sim_rng_range(&n->rng, n->latency_lo_us, n->latency_hi_us);
 }
 
-/* --- sessions
- * ------------------------------------------------------------------------- */
+/* --- sessions -------------------------------------------------------- */
 
 void sim_session_forget(struct exec_session *s, struct op *op)
 {
@@ -100,8 +99,7 @@ struct exec_session *sim_net_session(struct sim_net *n,
     return NULL;
 }
 
-/* --- connect
- * -------------------------------------------------------------------------- */
+/* --- connect --------------------------------------------------------- */
 
 struct connect_op {
     struct op op;
@@ -140,7 +138,8 @@ static void connect_fire(struct op *op, const struct op_result *r)
     if (r->outcome == OP_DONE) {
         res.session = o->session;
         res.host_key = offered_key(o->session->machine);
-        sim_machine_contact(o->session->machine);
+        if (!o->session->machine->impostor)
+            sim_machine_contact(o->session->machine);
     } else if (o->session) {
         o->session->over = o->session->told = true; /* nobody took it */
     }
@@ -229,8 +228,7 @@ static int approve(struct exec_port *x, struct exec_session *s, const char *key,
     return 0;
 }
 
-/* --- commands
- * -------------------------------------------------------------------------- */
+/* --- commands -------------------------------------------------------- */
 
 struct exec_op {
     struct op op;
@@ -522,9 +520,7 @@ static void port_cancel(struct exec_port *x, struct op *op)
     op_cancel(op);
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------ */
 
 void sim_net_crash(struct sim_net *n)
 {

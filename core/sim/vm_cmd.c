@@ -138,8 +138,7 @@ void sim_command_token(const char *input, size_t n, char *out, size_t size)
     text_copy(out, token, size);
 }
 
-/* --- answers
- * ------------------------------------------------------------------------ */
+/* --- answers --------------------------------------------------------- */
 
 static struct sim_file *find_file(const struct sim_machine *m, const char *path)
 {

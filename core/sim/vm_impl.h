@@ -9,8 +9,7 @@
 #include "core/sim/op.h"
 #include "core/sim/vm.h"
 
-/* --- vm_cmd.c: what a command line means
- * ----------------------------------------- */
+/* --- vm_cmd.c: what a command line means ----------------------------- */
 
 enum sim_cmd {
     SIM_CMD_OTHER, /* not understood: exit 127 */
@@ -42,8 +41,7 @@ void sim_command_answer(struct sim_machine *m, const struct sim_command *cmd,
 /* Is the runner there? */
 bool sim_machine_has_runner(const struct sim_machine *m, const char *path);
 
-/* --- vm_watch.c: the streams
- * -------------------------------------------------------- */
+/* --- vm_watch.c: the streams ----------------------------------------- */
 
 struct sim_stream {
     struct op op;
@@ -72,15 +70,12 @@ void sim_watch_event(struct sim_machine *m, const char *event,
                      const struct sim_proc *p);
 void sim_watch_close_all(struct sim_machine *m);
 
-/* --- vm_proc.c
- * ------------------------------------------------------------------------ */
+/* --- vm_proc.c ------------------------------------------------------- */
 
 /* The machine halts: no trace of the process is left, nothing is written. */
 void sim_proc_vanish(struct sim_proc *p);
 
-/* --- net.c
- * ----------------------------------------------------------------------------
- */
+/* --- net.c ----------------------------------------------------------- */
 
 void sim_session_forget(struct exec_session *s, struct op *op);
 

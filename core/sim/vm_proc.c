@@ -80,8 +80,7 @@ static void proc_end(struct sim_proc *p, const char *why)
     sim_proc_vanish(p);
 }
 
-/* --- the end of a payload
- * ------------------------------------------------------------ */
+/* --- the end of a payload -------------------------------------------- */
 
 /* May a message pass between this machine and the API server, now? */
 static bool reachable(const struct sim_proc *p)
@@ -169,8 +168,7 @@ void sim_proc_term(struct sim_proc *p)
     p->death = sim_at(w, delay, on_killed, p);
 }
 
-/* --- the runner dies
- * ------------------------------------------------------------------- */
+/* --- the runner dies ------------------------------------------------- */
 
 static void on_tree_dead(void *arg)
 {
@@ -199,8 +197,7 @@ static void on_crash(void *arg)
     next_in(p, delay, on_tree_dead);
 }
 
-/* --- while it runs
- * ------------------------------------------------------------------------ */
+/* --- while it runs --------------------------------------------------- */
 
 static void on_beat(void *arg)
 {

@@ -71,9 +71,7 @@ bool sim_op_is_stream(const struct op *op)
     return op->fire == stream_fire;
 }
 
-/* --- lines
- * ----------------------------------------------------------------------------
- */
+/* --- lines ----------------------------------------------------------- */
 
 static void pump(void *arg);
 
@@ -162,9 +160,7 @@ static void on_beat(void *arg)
     op_drop(&s->op);
 }
 
-/* --- life
- * ------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------ */
 
 void sim_machine_watch(struct sim_machine *m, struct sim_stream *s)
 {

@@ -60,8 +60,7 @@ const char *sim_point_label(enum sim_point p)
     return (unsigned) p < SIM_POINT_COUNT ? labels[p] : "?";
 }
 
-/* --- the heap ---------------------------------------------------------------
- */
+/* --- the heap -------------------------------------------------------- */
 
 static bool event_before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -170,8 +169,7 @@ bool sim_step(struct sim *w)
     return true;
 }
 
-/* --- trace -------------------------------------------------------------------
- */
+/* --- trace ----------------------------------------------------------- */
 
 static void hash_bytes(struct sim *w, const void *p, size_t n)
 {
@@ -222,8 +220,7 @@ void sim_fail(struct sim *w, const char *fmt, ...)
         fprintf(stderr, "%s", w->failure);
 }
 
-/* --- faults
- * ------------------------------------------------------------------- */
+/* --- faults ---------------------------------------------------------- */
 
 bool sim_fault(struct sim *w, enum sim_fault f)
 {
@@ -261,8 +258,7 @@ void sim_calm(struct sim *w)
     sim_trace(w, "calm: no more faults by chance");
 }
 
-/* --- life and death
- * ------------------------------------------------------------- */
+/* --- life and death -------------------------------------------------- */
 
 void sim_point(struct sim *w, enum sim_point p)
 {

@@ -104,8 +104,7 @@ struct sim {
 struct sim *sim_create(uint64_t seed);
 void sim_destroy(struct sim *w); /* NULL is fine */
 
-/* --- events ----------------------------------------------------------------
- */
+/* --- events ---------------------------------------------------------- */
 
 /* Run fn(arg) delay_us (>= 0) from now, in a turn of its own. The event is
  * gone when fn begins. */
@@ -121,8 +120,7 @@ bool sim_step(struct sim *w);
 /* Time of the next event, or INT64_MAX. */
 int64_t sim_next_us(const struct sim *w);
 
-/* --- what happened ----------------------------------------------------------
- */
+/* --- what happened --------------------------------------------------- */
 
 /* One line of trace: goes into the hash, the ring, and `trace`. */
 void sim_trace(struct sim *w, const char *fmt, ...)
@@ -132,8 +130,7 @@ void sim_trace(struct sim *w, const char *fmt, ...)
 void sim_fail(struct sim *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- faults ------------------------------------------------------------------
- */
+/* --- faults ---------------------------------------------------------- */
 
 /* Does this fault strike at this opportunity? Counts when it does. */
 bool sim_fault(struct sim *w, enum sim_fault f);
@@ -145,8 +142,7 @@ void sim_fault_force(struct sim *w, enum sim_fault f, unsigned n,
 /* No faults by chance from now on. */
 void sim_calm(struct sim *w);
 
-/* --- life and death of the dispatcher
- * ------------------------------------------ */
+/* --- life and death of the dispatcher -------------------------------- */
 
 /* Pass a point; when it is armed for this passage, crash_wanted is set. */
 void sim_point(struct sim *w, enum sim_point p);

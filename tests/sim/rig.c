@@ -26,7 +26,7 @@ enum {
 
 static const char runner_bytes[] = "\177ELF: not really";
 
-/* --- settings ------------------------------------------------------------- */
+/* --- settings -------------------------------------------------------- */
 
 static void put_type(struct itype *it, const char *name, int64_t vcpus,
                      double price)
@@ -120,8 +120,7 @@ static void put_variety(struct rig *r)
     text_copy(r->cfg.runner_hash, n->runner_hash, sizeof r->cfg.runner_hash);
 }
 
-/* --- life and death --------------------------------------------------------
- */
+/* --- life and death -------------------------------------------------- */
 
 static void on_ready(void *arg)
 {
@@ -152,7 +151,8 @@ void rig_start(struct rig *r)
     sim_trace(r->w, "dispatcher starts");
     r->ready = false;
     sim_born(r->w);
-    r->w->clouds[0]->opened = false;
+    for (unsigned i = 0; i < r->w->n_clouds; i++)
+        r->w->clouds[i]->opened = false;
     r->d = dispatch_create(&r->cfg, &ports, r->logger, NULL);
     dispatch_start(r->d, on_ready, on_fatal, r);
 }
@@ -177,8 +177,7 @@ void rig_crash(struct rig *r)
                on_restart, r);
 }
 
-/* --- what the dispatcher says ----------------------------------------------
- */
+/* --- what the dispatcher says ---------------------------------------- */
 
 static void on_container(void *arg, const struct dispatch_container *c)
 {
@@ -240,8 +239,7 @@ static void on_tick(void *arg)
     dispatch_get_health(r->d, &health);
 }
 
-/* --- running -----------------------------------------------------------------
- */
+/* --- running --------------------------------------------------------- */
 
 bool rig_run(struct rig *r, int64_t for_us, bool (*done)(struct rig *r))
 {
@@ -268,7 +266,11 @@ bool rig_all_final(struct rig *r)
 
 bool rig_quiet(struct rig *r)
 {
-    return r->w->api->open == 0 && sim_cloud_count(r->cloud) == 0;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < r->w->n_clouds; i++)
+        n += sim_cloud_count(r->w->clouds[i]);
+    return r->w->api->open == 0 && n == 0;
 }
 
 void rig_finish(struct rig *r, int64_t for_us)
@@ -277,6 +279,24 @@ void rig_finish(struct rig *r, int64_t for_us)
         check_end(r->w);
     if (!r->w->failure)
         check_end(r->w);
+}
+
+struct sim_cloud *rig_add_cloud(struct rig *r, const char *name)
+{
+    struct sim_cloud *c = sim_cloud_create(r->w, name);
+    unsigned i = r->cfg.n_backends++;
+
+    r->ports[i] = &c->port;
+    r->cfg.backends[i] = r->cfg.backends[0];
+    text_copy(r->cfg.backends[i].name, name, sizeof r->cfg.backends[i].name);
+    return c;
+}
+
+void rig_offer(struct rig *r, const char *type, const char *backend)
+{
+    for (size_t i = 0; i < r->cfg.itypes.n; i++)
+        if (strcmp(r->types[i].name, type) == 0)
+            text_copy(r->types[i].backend, backend, sizeof r->types[i].backend);
 }
 
 struct sim_ctr *rig_submit(struct rig *r, int64_t vcpus, int64_t run_s)

@@ -57,6 +57,11 @@ bool rig_quiet(struct rig *r);     /* all final, and no instance left */
  * of the end. */
 void rig_finish(struct rig *r, int64_t for_us);
 
+/* One more backend; before rig_start. */
+struct sim_cloud *rig_add_cloud(struct rig *r, const char *name);
+/* This type is offered by this backend only. */
+void rig_offer(struct rig *r, const char *type, const char *backend);
+
 struct sim_ctr *rig_submit(struct rig *r, int64_t vcpus, int64_t run_s);
 
 #endif

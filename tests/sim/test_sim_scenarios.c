@@ -59,8 +59,7 @@ static void assert_complete(const struct sim_ctr *c)
     assert_int_equal(c->payload_starts, 1);
 }
 
-/* --- the walk of one container -----------------------------------------------
- */
+/* --- the walk of one container --------------------------------------- */
 
 static void test_one_container(void **state)
 {
@@ -110,8 +109,94 @@ static void test_instance_is_used_again(void **state)
     }
 }
 
-/* --- the dispatcher dies
- * -------------------------------------------------------- */
+/* On an instance that is up, a container starts at once: nothing waits for a
+ * poll, a probe or a list. */
+static void test_warm_start_is_quick(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 5);
+
+        rig_start(r);
+        rig_run(r, long_time, rig_all_final);
+        for (int i = 0; i < 10; i++) {
+            run_s(r, 2);
+            c = rig_submit(r, 2, 1);
+            rig_run(r, SIM_S, one_live);
+            assert_int_equal(c->live, 1);
+            rig_run(r, long_time, rig_all_final);
+        }
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* The next one takes the place of one that ended within a second. */
+static void test_a_free_slot_is_taken(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        int64_t began;
+
+        r->cfg.max_instances = 1;
+        rig_start(r);
+        for (int i = 0; i < 20; i++)
+            rig_submit(r, 2, 1);
+        run_until_live(r);
+        began = r->w->now_us;
+        rig_run(r, long_time, rig_all_final);
+        assert_true(r->w->now_us - began < 40 * (int64_t) SIM_S);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+static void test_instances_are_limited(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        size_t most = 0;
+
+        r->cfg.max_instances = 3;
+        rig_start(r);
+        for (int i = 0; i < 12; i++)
+            rig_submit(r, 8, 60);
+        for (int i = 0; i < 1200 && !rig_all_final(r); i++) {
+            run_s(r, 1);
+            if (i == 20 || i == 200)
+                rig_crash(r);
+            if (sim_cloud_count(r->cloud) > most)
+                most = sim_cloud_count(r->cloud);
+        }
+        assert_int_equal(most, 3);
+        assert_true(rig_all_final(r));
+    }
+}
+
+static void test_two_clouds(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_cloud *second = rig_add_cloud(r, "second");
+        struct sim_ctr *c = rig_submit(r, 2, 120), *d = rig_submit(r, 8, 120);
+
+        rig_offer(r, "large", "second");
+        rig_start(r);
+        while ((c->live == 0 || d->live == 0) && !r->w->failure)
+            run_s(r, 1);
+        run_s(r, 10);
+        rig_crash(r);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_complete(d);
+        assert_int_equal(r->cloud->made, 1);
+        assert_int_equal(second->made, 1);
+    }
+}
+
+/* --- the dispatcher dies --------------------------------------------- */
 
 /* A run in which every point is passed: a runner dies early (requeue), one
  * instance dies (cancel, retry). */
@@ -188,6 +273,29 @@ static void test_running_containers_are_adopted(void **state)
     }
 }
 
+/* Suspended for longer than TimeoutProbe: when it goes on, nothing is silent
+ * because of that. */
+static void test_a_suspended_dispatcher_gives_nothing_up(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 900), *d = rig_submit(r, 4, 900);
+
+        rig_start(r);
+        while ((c->live == 0 || d->live == 0) && !r->w->failure)
+            run_s(r, 1);
+        for (int i = 0; i < 3; i++) {
+            sim_freeze(r->w, 200 * (int64_t) SIM_S);
+            run_s(r, 220);
+        }
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(c);
+        assert_complete(d);
+        assert_int_equal(r->cloud->made, 2);
+    }
+}
+
 static void on_stopped(void *arg)
 {
     *(bool *) arg = true;
@@ -216,8 +324,7 @@ static void test_stop_leaves_work_alone(void **state)
     }
 }
 
-/* --- runners
- * --------------------------------------------------------------------- */
+/* --- runners --------------------------------------------------------- */
 
 static void test_requeue_after_early_crash(void **state)
 {
@@ -285,8 +392,52 @@ static void test_broken_node_is_drained(void **state)
     }
 }
 
-/* --- silence
- * ---------------------------------------------------------------------- */
+static void test_reboot_loses_what_ran(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 100), *next;
+
+        rig_start(r);
+        run_until_live(r);
+        run_s(r, 10);
+        sim_machine_reboot(r->cloud->vms.v[0]->machine);
+        rig_run(r, long_time, rig_all_final);
+        assert_int_equal(c->rec.state, CTR_CANCELLED);
+        assert_complete(sim_api_last(c));
+        next = rig_submit(r, 1, 5);
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(next);
+        assert_int_equal(r->cloud->made, 1);
+    }
+}
+
+/* Another machine answers at the address: at first contact, or later. It gets
+ * no token and no input (core/sim fails the run if it did). */
+static void test_an_impostor_gets_nothing(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        struct sim_ctr *c = rig_submit(r, 1, 400);
+        struct sim_machine *m;
+
+        rig_start(r);
+        while (r->cloud->vms.n == 0 && !r->w->failure)
+            run_s(r, 1);
+        m = r->cloud->vms.v[0]->machine;
+        if (seed_ % 2 == 0)
+            run_until_live(r);
+        m->impostor = true;
+        sim_net_break_all(r->w->net, m, "connection reset");
+        rig_run(r, long_time, rig_all_final);
+        assert_complete(sim_api_last(c));
+        assert_true(r->cloud->made >= 2);
+    }
+}
+
+/* --- silence --------------------------------------------------------- */
 
 static void test_late_start_of_an_accepted_command(void **state)
 {
@@ -423,8 +574,7 @@ static void test_broken_sessions_and_streams(void **state)
     }
 }
 
-/* --- the cloud
- * ---------------------------------------------------------------------- */
+/* --- the cloud ------------------------------------------------------- */
 
 static void test_one_wrong_empty_list(void **state)
 {
@@ -607,8 +757,7 @@ static void test_foreign_instances_are_left_alone(void **state)
     }
 }
 
-/* --- users and operators
- * ---------------------------------------------------------------- */
+/* --- users and operators --------------------------------------------- */
 
 static void test_impossible_container(void **state)
 {
@@ -763,8 +912,7 @@ static void test_operator_kills(void **state)
     }
 }
 
-/* --- the API server and the journal
- * -------------------------------------------------------- */
+/* --- the API server and the journal ---------------------------------- */
 
 static void test_api_server_down(void **state)
 {
@@ -829,14 +977,21 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_one_container),
         cmocka_unit_test(test_many_containers),
         cmocka_unit_test(test_instance_is_used_again),
+        cmocka_unit_test(test_warm_start_is_quick),
+        cmocka_unit_test(test_a_free_slot_is_taken),
+        cmocka_unit_test(test_instances_are_limited),
+        cmocka_unit_test(test_two_clouds),
         cmocka_unit_test(test_crash_at_every_point),
         cmocka_unit_test(test_restarts_cost_no_attempt),
         cmocka_unit_test(test_running_containers_are_adopted),
+        cmocka_unit_test(test_a_suspended_dispatcher_gives_nothing_up),
         cmocka_unit_test(test_stop_leaves_work_alone),
         cmocka_unit_test(test_requeue_after_early_crash),
         cmocka_unit_test(test_crash_between_running_and_payload),
         cmocka_unit_test(test_crash_under_the_payload),
         cmocka_unit_test(test_broken_node_is_drained),
+        cmocka_unit_test(test_reboot_loses_what_ran),
+        cmocka_unit_test(test_an_impostor_gets_nothing),
         cmocka_unit_test(test_late_start_of_an_accepted_command),
         cmocka_unit_test(test_hold_while_a_start_is_in_doubt),
         cmocka_unit_test(test_frozen_start_thaws_after_release),

@@ -50,7 +50,7 @@ struct sim_ctr *submit(struct sim *w, int64_t run_us)
     return sim_api_submit(w->api, &job);
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* --- answers --------------------------------------------------------- */
 
 void on_plain(void *arg, const struct op_result *r)
 {
@@ -132,8 +132,7 @@ void on_line(void *arg, const char *line, size_t n)
     strncat(s->text, strstr(line, ":\"") + 2, 3);
 }
 
-/* --- the API server ---------------------------------------------------------
- */
+/* --- the API server -------------------------------------------------- */
 
 void lock_now(struct sim *w, struct sim_ctr *c, struct seen *s)
 {
@@ -181,8 +180,7 @@ void put_now(struct sim *w, const struct journal_rec *rec)
     assert_int_equal(s.r.outcome, OP_DONE);
 }
 
-/* --- the cloud
- * ---------------------------------------------------------------- */
+/* --- the cloud ------------------------------------------------------- */
 
 void create_now(struct sim *w, const char *token, struct seen *s)
 {
@@ -255,8 +253,7 @@ void list_now(struct sim *w, struct seen *s)
     run_for(w, 6 * SIM_S);
 }
 
-/* --- instances
- * ------------------------------------------------------------------ */
+/* --- instances ------------------------------------------------------- */
 
 static void on_connected(void *arg, const struct exec_connect_result *r)
 {

@@ -29,8 +29,7 @@ static void assert_violated(const struct sim *w, const char *text)
         fail_msg("%.200s", w->failure);
 }
 
-/* --- the API server
- * ----------------------------------------------------------- */
+/* --- the API server -------------------------------------------------- */
 
 static void test_unlock_gives_up_after_ten_locks(void **state)
 {
@@ -202,8 +201,7 @@ static void test_the_feed(void **state)
     assert_int_equal(s.r.outcome, OP_REFUSED);
 }
 
-/* --- the cloud
- * --------------------------------------------------------------------- */
+/* --- the cloud ------------------------------------------------------- */
 
 static void test_limits_of_the_cloud(void **state)
 {
@@ -315,8 +313,7 @@ static void test_destroy_takes_time(void **state)
     assert_true(sim_cloud_seconds(w->clouds[0]) > 60);
 }
 
-/* --- what an instance understands
- * ------------------------------------------------------- */
+/* --- what an instance understands ------------------------------------ */
 
 static void test_commands(void **state)
 {
@@ -408,8 +405,7 @@ static void test_a_dead_runner_leaves_a_stale_tree(void **state)
     assert_null(w->failure);
 }
 
-/* --- checkers
- * ------------------------------------------------------------------------- */
+/* --- checkers -------------------------------------------------------- */
 
 static struct sim_ctr *run_one(struct sim *w, struct seen *s,
                                struct sim_vm **vm)

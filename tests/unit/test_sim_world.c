@@ -22,7 +22,7 @@
 #include "core/sim/world.h"
 #include "tests/unit/sim_script.h"
 
-/* --- events --------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------- */
 
 static int order[8];
 static int ordered;
@@ -68,7 +68,7 @@ static void test_streams_are_independent(void **state)
     }
 }
 
-/* --- ports ---------------------------------------------------------------- */
+/* --- ports ----------------------------------------------------------- */
 
 static void test_completion_has_a_turn_of_its_own(void **state)
 {
@@ -162,8 +162,7 @@ static void test_crash_drops_callbacks_and_a_journal_suffix(void **state)
     assert_true(w->faults[SIM_FAULT_CRASH_LOSES].count > 0);
 }
 
-/* --- a script that runs one container ----------------------------------------
- */
+/* --- a script that runs one container -------------------------------- */
 
 static void test_a_container_runs(void **state)
 {
