@@ -8,6 +8,9 @@
  * been missed: poll once, then go on listening. Without the feature, or
  * while it fails, polling alone does the job.
  *
+ * When much changes, an answer comes at once and names one container. So the
+ * next request then waits a little, and its answer names many.
+ *
  * Loop thread only.
  */
 
@@ -19,7 +22,7 @@
 #include "core/dispatch/cqueue_impl.h"
 #include "core/port/api.h"
 
-enum { WAIT_MS = 50000 };
+enum { WAIT_MS = 50000, PAUSE_US = 20000 };
 
 struct feed {
     struct cqueue *cq;
@@ -27,6 +30,7 @@ struct feed {
     bool alive;
     char epoch[64];
     int64_t cursor;
+    int64_t asked_us;
     struct holdoff hold;
     struct deadline retry;
 };
@@ -100,7 +104,11 @@ static void on_answer(void *arg, const struct api_feed_result *r)
         else
             reread_want(f->cq->reread, r->uuids[i]);
     }
-    feed_start(f);
+    if (core_now(d) - f->asked_us < PAUSE_US)
+        deadline_set(d->deadlines, &f->retry, f->asked_us + PAUSE_US,
+                     on_retry, f);
+    else
+        feed_start(f);
 }
 
 void feed_start(struct feed *f)
@@ -111,6 +119,7 @@ void feed_start(struct feed *f)
     if (!(d->features & API_FEED) || f->op || !core_acts(d))
         return;
     core_op_begin(d);
+    f->asked_us = core_now(d);
     /* The first one only fetches the cursor. */
     f->op = api->feed(api, f->epoch, f->cursor,
                       f->epoch[0] != '\0' ? WAIT_MS : 0, on_answer, f);

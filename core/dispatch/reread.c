@@ -5,10 +5,10 @@
  *
  * Everything that makes a record doubtful ends here: a hint of the feed, a
  * refused or unknown write, an exit, a revoke. Uuids are collected in a
- * sorted set; batches go out at the end of the turn, a few at a time, so that
- * under load one request serves many doubts. What is being written waits: a
- * read would be dropped and asked for again, over and over until the answer
- * to the write is there.
+ * sorted set; batches go out at the end of the turn, a few at a time and not
+ * in quick succession, so that under load one request serves many doubts. What
+ * is being written waits: a read would be dropped and asked for again, over
+ * and over until the answer to the write is there.
  *
  * A short page means nothing; only an empty one ends the answer, and what was
  * asked for and not named by then does not exist.
@@ -26,7 +26,7 @@
 #include "core/dispatch/gate.h"
 #include "core/port/api.h"
 
-enum { BATCH = 100, BATCHES = 2 };
+enum { BATCH = 100, BATCHES = 2, PAUSE_US = 10000 };
 
 struct batch {
     struct reread *r;
@@ -45,6 +45,7 @@ struct reread {
     struct cqueue *cq;
     struct map *wanted; /* uuid -> itself, any non-NULL value */
     struct batch batch[BATCHES];
+    int64_t started_us; /* the last batch */
     struct holdoff hold;
     struct deadline retry;
 };
@@ -213,16 +214,25 @@ static void start(struct batch *b)
     b->has_last = false;
     memset(b->got, 0, sizeof b->got);
     b->busy = true;
+    b->r->started_us = core_now(b->r->cq->d);
     gate_enter(b->r->cq->d->gate, &b->gate, GATE_READ, go, b);
 }
 
 void reread_work(struct reread *r)
 {
     struct dispatch *d = r->cq->d;
+    int64_t next_us = r->started_us ? r->started_us + PAUSE_US : 0;
 
-    if (!core_acts(d) || core_now(d) < r->hold.until_us)
+    if (!core_acts(d) || core_now(d) < r->hold.until_us ||
+        map_count(r->wanted) == 0)
         return;
+    if (core_now(d) < next_us) {
+        deadline_set(d->deadlines, &r->retry, next_us, on_retry, r);
+        return;
+    }
     for (int i = 0; i < BATCHES; i++)
-        if (!r->batch[i].busy && map_count(r->wanted) > 0)
+        if (!r->batch[i].busy) {
             start(&r->batch[i]);
+            break;
+        }
 }
