@@ -64,3 +64,6 @@ tests_unit_test_runner_http_SOURCES = tests/unit/test_runner_http.c
 tests_unit_test_runner_http_LDADD = $(RUNNER_TEST_LIBS)
 tests_unit_test_watch_SOURCES = tests/unit/test_watch.c
 tests_unit_test_watch_LDADD = $(RUNNER_TEST_LIBS)
+
+EXTRA_DIST += doc/decisions/0010-root-of-a-payload.md \
+	doc/decisions/0011-words-of-a-payload.md

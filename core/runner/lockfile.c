@@ -100,10 +100,11 @@ static char *path_of(const char *dir, const char *uuid)
     return mem_printf("%s/" PREFIX "%s" SUFFIX, dir, uuid);
 }
 
-/* Open a file of the lock folder for writing, making it when it is absent. */
-static int open_or_make(const char *path, mode_t mode, struct err *err)
+/* Open a file of the lock folder, making it when it is absent. */
+static int open_or_make(const char *path, int how, mode_t mode,
+                        struct err *err)
 {
-    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int flags = how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int fd = open(path, flags);
 
     if (fd < 0 && errno == ENOENT)
@@ -123,11 +124,12 @@ static int flock_retry(int fd, int how)
     return r;
 }
 
-/* The folder's lock; closing the descriptor ends it. */
+/* The folder's lock; closing the descriptor ends it. Not open for writing, or
+ * each look would wake whoever watches the folder. */
 static int lock_folder(const char *dir, struct err *err)
 {
     CLEANUP(mem_free) char *path = mem_printf("%s/" ALL, dir);
-    int fd = open_or_make(path, 0666, err);
+    int fd = open_or_make(path, O_RDONLY, 0644, err);
 
     if (fd < 0)
         return -1;
@@ -147,7 +149,7 @@ int lock_take(const char *dir, const char *uuid, int *ret_fd, struct err *err)
 
     if (folder < 0)
         return -1;
-    fd = open_or_make(path, 0700, err);
+    fd = open_or_make(path, O_RDWR, 0700, err);
     if (fd < 0)
         return -1;
     if (flock_retry(fd, LOCK_EX | LOCK_NB) < 0)
@@ -271,7 +273,7 @@ bool lock_broken(const char *dir)
 int lock_mark_broken(const char *dir, struct err *err)
 {
     CLEANUP(mem_free) char *path = mem_printf("%s/" BROKEN, dir);
-    CLEANUP(mem_close) int fd = open_or_make(path, 0600, err);
+    CLEANUP(mem_close) int fd = open_or_make(path, O_RDWR, 0600, err);
 
     return fd < 0 ? -1 : 0;
 }

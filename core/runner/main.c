@@ -2,12 +2,12 @@
 /*
  * crunch-run: supervise one container on this machine.
  *
- * main() makes the process safe (SIGUSR2, which the peer's dispatcher's tools
- * send to every pid in a lock file, must not kill it; nobody may trace it or
- * dump its memory, which holds the token), reads the command line and the
+ * main() makes the process safe (SIGUSR2, which the peer's --list sends to every
+ * pid in a lock file, must not kill it; nobody may trace it or dump its
+ * memory, which holds the token), reads the command line and the
  * machine's file, and hands over.
  *
- * --detach: take the lock, read the configuration, fork. The child writes the
+ * --detach: read the configuration, take the lock, fork. The child writes the
  * lock file, prints its line for us, and goes on alone, in a session of its
  * own, with nothing but the lock; we end when the line is out. That the
  * descriptor of the lock is shared by a fork is the protocol: the lock lives as
@@ -129,10 +129,11 @@ static int run(const struct cli *cli, const struct node *node)
         err_set_errno(&err, errno, "prctl");
         return complain(&err);
     }
-    if (lock_take(node->lock_dir, cli->uuid, &lock_fd, &err) < 0)
+    /* First: a caller that sends nothing must not hold a lock. */
+    if (settings_read(STDIN_FILENO, &settings, &err) < 0)
         return complain(&err);
-    if (settings_read(STDIN_FILENO, &settings, &err) < 0) {
-        lock_remove(node->lock_dir, cli->uuid);
+    if (lock_take(node->lock_dir, cli->uuid, &lock_fd, &err) < 0) {
+        settings_fini(&settings);
         return complain(&err);
     }
     if (cli->mode == CLI_DETACH) {
@@ -182,11 +183,12 @@ static void ensure_std_fds(void)
 
 int main(int argc, char **argv)
 {
+    static const int ignored[] = {SIGUSR2, SIGUSR1, SIGHUP, SIGPIPE};
     struct err err = {0};
     struct cli cli;
 
-    signal(SIGUSR2, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < MEM_COUNT(ignored); i++)
+        signal(ignored[i], SIG_IGN);
     ensure_std_fds();
     umask(022);
     if (cli_parse(argc, argv, &cli, &err) < 0) {

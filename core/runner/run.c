@@ -4,7 +4,7 @@
  *
  *   read      GET the record; it must be Locked
  *   stage     folder, files, cgroup, environment
- *   spawn     init makes the root meanwhile
+ *   spawn     init makes the root and tells that it stands
  *   announce  PUT state Running; only its acknowledgement allows the start
  *   go        supervise(), then finish_run()
  *
@@ -14,7 +14,8 @@
  * the exit and a container still Locked, starts it elsewhere without counting
  * an attempt; the machine is marked broken. The server's refusal, or a signal:
  * nothing is written either. Two round trips precede the start, three with
- * API access.
+ * API access. Everything that can fail or take time is done before the second:
+ * what is called Running does run.
  *
  * Single-threaded; the lock is held by the caller.
  */
@@ -237,17 +238,6 @@ static enum verdict spawn(struct run *r)
     return GO_ON;
 }
 
-static enum verdict announce(struct run *r)
-{
-    struct err err = {0};
-
-    if (api_update(r->api, "{\"state\":\"Running\"}", NULL, &err) < 0)
-        return walk_off(r, "not allowed to start", &err);
-    r->running = true;
-    return GO_ON;
-}
-
-/* From here on the container is Running: a failure cancels it. */
 static enum verdict await_ready(struct run *r)
 {
     struct payload_msg m = {.text = "its first process died"};
@@ -262,9 +252,18 @@ static enum verdict await_ready(struct run *r)
     default:
         err_set(&err, ERR_TIMEOUT, "%s", m.text);
     }
-    if (err.class != ERR_UNSUPPORTED)
-        lock_mark_broken(r->node->lock_dir, NULL);
-    return blame_container(r, &err, err.class == ERR_UNSUPPORTED);
+    return err.class == ERR_UNSUPPORTED ? blame_container(r, &err, true)
+                                        : blame_machine(r, &err);
+}
+
+static enum verdict announce(struct run *r)
+{
+    struct err err = {0};
+
+    if (api_update(r->api, "{\"state\":\"Running\"}", NULL, &err) < 0)
+        return walk_off(r, "not allowed to start", &err);
+    r->running = true;
+    return GO_ON;
 }
 
 /* --- the whole ---------------------------------------------------------------- */
@@ -289,8 +288,8 @@ static enum verdict introduce(struct run *r)
 static enum verdict prepare(struct run *r)
 {
     static enum verdict (*const steps[])(struct run *) = {
-        read_record, fill_stage, build_env, spawn,
-        introduce,   announce,   await_ready,
+        read_record, fill_stage,  build_env, spawn,
+        introduce,   await_ready, announce,
     };
     enum verdict v = GO_ON;
 

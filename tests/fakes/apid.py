@@ -20,6 +20,7 @@ wait before acting.
 
 import json
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -65,7 +66,7 @@ class Api:
             pass
 
         Handler.api = api
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = _Server(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.url = "http://127.0.0.1:%d" % self.port
@@ -217,6 +218,15 @@ class Api:
             return self.put_file(c, kind, rest, query, body)
         self.complaints.append("%s %s" % (method, path))
         raise Refused(405, "no such method")
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        """A client that goes away is no news."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
