@@ -125,6 +125,22 @@ static bool all_loopback(const struct conf *c)
     return true;
 }
 
+/* It becomes a word of shell commands on the instances. */
+static int check_runner_dir(const struct conf *c, const char *dir,
+                            struct err *err)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789/._+@%,:=-";
+
+    if (*dir == '/' && dir[strspn(dir, plain)] == '\0')
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "%s: Containers.CloudVMs.DeployRunnerDirectory: an "
+                   "absolute path of letters, digits and /._+@%%,:=- wanted",
+                   c->file);
+}
+
 static int put_commands(const struct conf *c, struct dispatch_cfg *d,
                         struct err *err)
 {
@@ -151,11 +167,7 @@ static int put_commands(const struct conf *c, struct dispatch_cfg *d,
                 "Containers.CrunchRunArgumentsList") < 0)
             return -1;
     d->n_runner_args = (unsigned) c->runner_args.n;
-    if (*d->runner_dir != '/')
-        return err_set(err, ERR_CONFIG,
-                       "%s: Containers.CloudVMs.DeployRunnerDirectory: an "
-                       "absolute path wanted", c->file);
-    return 0;
+    return check_runner_dir(c, d->runner_dir, err);
 }
 
 /* A type for a backend that does not exist would never be used; say so. */

@@ -157,7 +157,8 @@
       "CrunchRunCommand.")                                                    \
     X(STR, deploy_dir, "Containers.CloudVMs.DeployRunnerDirectory",           \
       "/tmp/arvados-crunch-run", 0, 0, 0, "",                                 \
-      "Folder on the instance for it; absolute.")                             \
+      "Folder on the instance for it: an absolute path of letters, digits "   \
+      "and /._+@%,:=-.")                             \
     X(BOOL, deploy_key, "Containers.CloudVMs.DeployPublicKey", "true", 0, 0,  \
       0, "",                                                                  \
       "Give the public part of DispatchPrivateKey to the driver.")            \
@@ -253,10 +254,6 @@
       "",                                                                     \
       "Token of this dispatcher. Several dispatchers at one API server need " \
       "one each. Empty: SystemRootToken.")                                    \
-    X(BOOL, no_leader_lock, "Containers.CloudVMs.NoLeaderLock", "false", 0,   \
-      0, CONF_OURS, "",                                                       \
-      "Work with an API server that has no attempts (an Arvados cluster) "    \
-      "although nothing keeps a second dispatcher away.")                     \
     X(INT, absent_lists, "Containers.CloudVMs.AbsentLists", "3", 1, 100,      \
       CONF_OURS, "",                                                          \
       "So many complete lists in a row must lack an instance before it is "   \

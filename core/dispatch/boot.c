@@ -38,11 +38,10 @@ static void failed(struct worker *w, const struct err *why)
 {
     struct dispatch *d = w->d;
     int64_t now = core_now(d);
-
-    w->link_err = *why;
     int64_t most = w->boot_hold.level < 4 ? RETRY_US << w->boot_hold.level
                                           : RETRY_MAX_US;
 
+    worker_trouble(w, why);
     holdoff_hit(&w->boot_hold, why, now, core_random(d));
     if (w->boot_hold.until_us > now + most)
         w->boot_hold.until_us = now + most;
@@ -73,7 +72,7 @@ static void sent(struct worker *w, const struct exec_result *res)
         worker_log(w, LOG_INFO, "runner deployed", NULL);
         return;
     }
-    err_set(&err, ERR_TRANSIENT, "cannot deploy the runner: exit code %d: "
+    err_set(&err, ERR_CONFIG, "cannot deploy the runner: exit code %d: "
             "%.200s", res->code, res->errout);
     failed(w, &err);
 }

@@ -78,7 +78,7 @@ static void down(struct worker *w, const struct err *why, int64_t pause_us)
     if (w->link == LINK_UP || w->link_lost_us == 0)
         w->link_lost_us = now;
     w->link = LINK_DOWN;
-    w->link_err = *why;
+    worker_trouble(w, why);
     holdoff_hit(&w->link_hold, why, now, core_random(d));
     /* Boot and reconnect are quick; a refused login or a wrong key is not. */
     if (why->class != ERR_AUTH && w->link_hold.until_us > now + most)

@@ -17,6 +17,7 @@
 
 #include "core/dispatch/worker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +35,11 @@ static void on_boot_limit(void *arg)
 {
     struct worker *w = arg;
     struct dispatch *d = w->d;
+    char why[160];
 
-    worker_event(w, WORKER_EV_BOOT_TIMEOUT,
-                 "it did not come into service in time");
+    snprintf(why, sizeof why, "it did not come into service in time%s%.110s",
+             w->link_err.text[0] != '\0' ? ": " : "", w->link_err.text);
+    worker_event(w, WORKER_EV_BOOT_TIMEOUT, why);
     /* On hold, or busy: judge again when that may have changed. */
     if (w->state < WORKER_IDLE && core_acts(d))
         deadline_set(d->deadlines, &w->boot_limit,
@@ -129,6 +132,17 @@ const char *worker_user(const struct worker *w)
     if (w->user[0] != '\0')
         return w->user;
     return w->b->cfg->ssh_user[0] != '\0' ? w->b->cfg->ssh_user : "root";
+}
+
+void worker_trouble(struct worker *w, const struct err *why)
+{
+    bool urgent = why->class == ERR_AUTH || why->class == ERR_CONFIG;
+
+    if (strcmp(w->link_err.text, why->text) != 0)
+        log_failure(w->d->lg, urgent ? LOG_WARN : LOG_DEBUG, why,
+                    "instance cannot be used", "Instance", w->id, "Address",
+                    w->address, NULL);
+    w->link_err = *why;
 }
 
 const char *worker_command_user(const struct worker *w)

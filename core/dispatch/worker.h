@@ -153,6 +153,10 @@ bool worker_unref(struct worker *w);
 /* Everything in service or on its way: a sign of life. */
 void worker_alive(struct worker *w);
 const char *worker_user(const struct worker *w);
+/* What went wrong on the way to it, kept as link_err: told at once when a
+ * person must act (a refused login, a runner that cannot be deployed), else
+ * for debugging; each text once. */
+void worker_trouble(struct worker *w, const struct err *why);
 /* Whom commands are written for: "root" where sudo is neither needed nor
  * there. */
 const char *worker_command_user(const struct worker *w);

@@ -172,15 +172,15 @@ static int fill_cfg(struct app *a, bool attempts, struct err *err)
     return 0;
 }
 
-static int check_features(const struct app *a, uint32_t features,
-                          struct err *err)
+/* Without attempts nothing fences a runner that is out of sight. */
+static int check_features(uint32_t features, struct err *err)
 {
-    if (features & API_ATTEMPTS || a->conf->no_leader_lock)
+    if (features & API_ATTEMPTS)
         return 0;
     return err_set(err, ERR_CONFIG,
-                   "the API server has no attempts, so nothing keeps a second "
-                   "dispatcher away: make sure that no other runs and set "
-                   "Containers.CloudVMs.NoLeaderLock: true");
+                   "the API server has no attempts (is it an Arvados "
+                   "cluster's?): containers could not be released safely; "
+                   "this version works with crunch-api-server only");
 }
 
 static void start_dispatch(struct app *a, uint32_t features)
@@ -192,7 +192,7 @@ static void start_dispatch(struct app *a, uint32_t features)
     };
     struct err err;
 
-    if (check_features(a, features, &err) < 0 ||
+    if (check_features(features, &err) < 0 ||
         fill_cfg(a, features & API_ATTEMPTS, &err) < 0) {
         fatal(a, &err);
         return;

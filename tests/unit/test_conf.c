@@ -287,6 +287,10 @@ static void test_dispatch_needs(void **state)
     assert_int_equal(conf_dispatch_cfg(c, true, d, &err), -1);
     assert_non_null(strstr(err.text, "StateDirectory"));
     conf_destroy(c);
+    c = parse(WHOLE "    DeployRunnerDirectory: '/tmp/a b'\n");
+    assert_int_equal(conf_dispatch_cfg(c, true, d, &err), -1);
+    assert_non_null(strstr(err.text, "DeployRunnerDirectory"));
+    conf_destroy(c);
     c = parse(WHOLE
               "  InstanceTypes: {a: {VCPUs: 1, RAM: 1GiB, Backend: no}}\n");
     assert_int_equal(conf_dispatch_cfg(c, true, d, &err), -1);
