@@ -20,7 +20,7 @@
 #include "core/plugin/registry.h"
 #include "core/port/cloud.h"
 
-enum { MS = 2000 }; /* a deadline that no good call reaches */
+enum { MS = 10000 }; /* a deadline that no good call reaches */
 
 static struct registry *reg;
 
@@ -425,7 +425,7 @@ static void test_stuck_serial(void **state)
 
     (void)state;
     setup_open(&w, "scripted", "{\"Mode\":\"deaf\",\"In\":\"create\","
-                               "\"Ms\":400}");
+                               "\"Ms\":1500}");
     start_create(&w, "c1", 50);
     run(&w);
     assert_int_equal(w.last.outcome, OP_UNKNOWN);
@@ -449,7 +449,7 @@ static void test_stuck_parallel(void **state)
 
     (void)state;
     setup_open(&w, "scripted_parallel", "{\"Mode\":\"deaf\","
-                                        "\"In\":\"create\",\"Ms\":300}");
+                                        "\"In\":\"create\",\"Ms\":2000}");
     for (int i = 0; i < ISET_STUCK_MAX; i++) {
         char token[8];
 
@@ -467,10 +467,10 @@ static void test_stuck_parallel(void **state)
     list(&w);
     assert_int_equal(w.last.err.class, ERR_TRANSIENT);
     completions = w.completions;
-    usleep(400000);
-    do
+    do {
+        usleep(50000);
         list(&w);
-    while (w.last.outcome != OP_DONE);
+    } while (w.last.outcome != OP_DONE || w.n < ISET_STUCK_MAX);
     assert_int_equal(w.n, ISET_STUCK_MAX);
     assert_in_range(w.completions - completions, 1, 1000);
     teardown(&w);
@@ -482,7 +482,7 @@ static void test_waiting(void **state)
 
     (void)state;
     setup_open(&w, "scripted", "{\"Mode\":\"deaf\",\"In\":\"create\","
-                               "\"Ms\":200}");
+                               "\"Ms\":600}");
     start_create(&w, "c1", MS);
     start_destroy(&w, "vm-1", 30); /* waits behind it: never begins */
     run(&w);
@@ -539,7 +539,7 @@ static void test_cancel_running(void **state)
         setup_open(&w, "scripted", cases[i].params);
         op = i == 0 ? start_list(&w, "set1", 50000)
                     : start_create(&w, "c1", 50000);
-        loop_timer_arm(w.l, 30000, stop_loop, w.l);
+        loop_timer_arm(w.l, 300000, stop_loop, w.l); /* it has begun */
         loop_run(w.l);
         w.c->op_cancel(w.c, op);
         run(&w);
@@ -571,11 +571,11 @@ static void test_slow_open(void **state)
     struct world w;
 
     (void)state;
-    setup(&w, "scripted_parallel", "{\"Mode\":\"deaf\",\"Ms\":150,"
+    setup(&w, "scripted_parallel", "{\"Mode\":\"deaf\",\"Ms\":600,"
                                    "\"In\":\"set_open\"}");
     assert_int_equal(opened(&w, 30)->outcome, OP_REFUSED);
     assert_int_equal(w.last.err.class, ERR_TIMEOUT);
-    assert_int_equal(opened(&w, MS)->outcome, OP_DONE);
+    assert_int_equal(opened(&w, 5 * MS)->outcome, OP_DONE);
     list(&w);
     assert_int_equal(w.last.outcome, OP_DONE);
     teardown(&w);
@@ -647,14 +647,14 @@ static void test_destroy_stuck(void **state)
     struct world w;
 
     (void)state;
-    setup_open(&w, "scripted", "{\"Mode\":\"deaf\",\"Ms\":150,"
+    setup_open(&w, "scripted", "{\"Mode\":\"deaf\",\"Ms\":600,"
                                "\"In\":\"create\"}");
     start_create(&w, "c1", MS);
-    loop_timer_arm(w.l, 20000, stop_loop, w.l);
+    loop_timer_arm(w.l, 200000, stop_loop, w.l); /* it has begun */
     loop_run(w.l);
     assert_int_equal(iset_destroy(w.s, 1), -1);
     loop_destroy(w.l);
-    usleep(250000);
+    usleep(600000);
     assert_int_equal(w.completions, 1); /* the open */
 }
 
