@@ -220,7 +220,11 @@ def run_cases(cases):
             print("FAIL %s" % case.__name__)
             traceback.print_exc()
             print(s.log()[-2000:])
-        finally:
-            s.close()
+        log = s.log()
+        code = s.close()
+        if code != 0:
+            failed += 1
+            print("FAIL %s: the server ended with %d\n%s"
+                  % (case.__name__, code, log[-3000:]))
         sys.stdout.flush()
     sys.exit(1 if failed else 0)
