@@ -168,7 +168,6 @@ static int wants_retry(struct change *ch, const struct store_row *req,
     if (parent_alive(ch, req, ret, err) < 0)
         return -1;
     *ret = *ret && store_i64(req, R_priority) > 0 &&
-           !store_i64(req, R_cancelled) &&
            store_i64(req, R_container_count) <
                store_i64(req, R_container_count_max);
     return 0;

@@ -18,7 +18,16 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from apiserver import PROGRAM, run_cases  # noqa: E402
 
 
+def look(s, sql, *values):
+    with sqlite3.connect("file:%s?mode=ro" % s.path("api-server/db.sqlite"),
+                         uri=True) as db:
+        return db.execute(sql, values).fetchone()[0]
+
+
 def a_superseded_attempt_can_do_nothing(s):
+    tokens = "SELECT count(*) FROM api_client_authorizations" \
+        " WHERE container_uuid = ?"
+    live = "SELECT attempt_uuid FROM containers WHERE uuid = ?"
     req = s.submit()
     uuid = req["container_uuid"]
     path = "containers/%s" % uuid
@@ -29,6 +38,8 @@ def a_superseded_attempt_can_do_nothing(s):
     assert len(first) == 81
     s.refused(403, "PUT", path, first, {"state": "Queued"})
     second = s.attempt(uuid)
+    assert look(s, tokens, uuid) == 1
+    assert look(s, live, uuid) == second.split("/")[1]
     s.refused(401, "PUT", path, first, {"state": "Running"})
     s.refused(401, "GET", path, first)
     s.refused(401, "PUT", path + "/log/stdout.txt", first, b"x")
@@ -36,6 +47,7 @@ def a_superseded_attempt_can_do_nothing(s):
     assert s.put(uuid, second, state="Running")["state"] == "Running"
     s.ok("DELETE", path + "/attempt", s.dispatcher)
     s.ok("DELETE", path + "/attempt", s.dispatcher)  # again
+    assert look(s, tokens, uuid) == 0 and look(s, live, uuid) is None
     s.refused(401, "PUT", path, second, {"state": "Complete"})
     assert s.put(uuid, s.dispatcher, state="Cancelled")["state"] == \
         "Cancelled"
@@ -46,6 +58,18 @@ def a_superseded_attempt_can_do_nothing(s):
     s.ok("POST", "containers/%s/unlock" % other, s.dispatcher)
     s.refused(401, "PUT", "containers/" + other, token, {"state": "Running"})
     s.lock(other)
+    s.refused(401, "PUT", "containers/" + other, token, {"state": "Running"})
+    assert look(s, tokens, other) == 0 and look(s, live, other) is None
+
+    # Either fence holds alone: the row of the token, and the comparison.
+    token = s.attempt(other)
+    s.stop()
+    with sqlite3.connect(s.path("api-server/db.sqlite")) as db:
+        db.execute("UPDATE containers SET attempt_uuid = NULL"
+                   " WHERE uuid = ?", (other,))
+    db.close()
+    s.start()
+    assert look(s, tokens, other) == 1
     s.refused(401, "PUT", "containers/" + other, token, {"state": "Running"})
 
 
