@@ -133,7 +133,7 @@ static void remove_tree(const char *dir)
         "bc/" UUID "/3/output/b/link", "bc/" UUID "/3/output/b",
         "bc/" UUID "/3/output/a", "bc/" UUID "/3/output",
         "bc/" UUID "/3/log/stdout.txt", "bc/" UUID "/3/log",
-        "bc/" UUID "/3", "bc/" UUID, "bc", ""};
+        "bc/" UUID "/3", ("bc/" UUID), "bc", ""};
 
     for (size_t i = 0; i < MEM_COUNT(names); i++) {
         CLEANUP(mem_free) char *path = mem_printf("%s/%s", dir, names[i]);
