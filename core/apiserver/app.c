@@ -12,7 +12,7 @@
  */
 #include "core/apiserver/app.h"
 
-#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -201,10 +201,18 @@ static void on_reply(void *arg, const struct httpd_req *req, int status,
 {
     struct app *app = arg;
     const char *method = httpd_method(req);
+    const char *path = *method ? httpd_path(req) : "";
+    char code[16], us[24];
 
     (void) len;
-    stats_reply(app->stats, method, *method ? httpd_path(req) : "", status,
-                httpd_age_us(req));
+    stats_reply(app->stats, method, path, status, httpd_age_us(req));
+    if (!logger_enabled(app->log, LOG_DEBUG))
+        return;
+    snprintf(code, sizeof code, "%d", status);
+    snprintf(us, sizeof us, "%lld", (long long) httpd_age_us(req));
+    log_event(app->log, LOG_DEBUG, "request", "Method", method, "Path", path,
+              "Status", code, "Microseconds", us, "RequestID",
+              httpd_request_id(req), NULL);
 }
 
 /* -------------------------------------------------------- construction -- */
@@ -251,6 +259,19 @@ static int listen_on(struct app *app, struct err *err)
     return app->httpd ? 0 : -1;
 }
 
+/* Where clients reach us; a port of 0 stands for the one we got. */
+static char *public_url(const struct app *app)
+{
+    const char *url = app->cfg.external_url;
+    size_t n = strlen(url);
+
+    if (n == 0)
+        return mem_printf("http://127.0.0.1:%d", app_port(app));
+    if (n > 2 && strcmp(url + n - 2, ":0") == 0)
+        return mem_printf("%.*s:%d", (int) (n - 2), url, app_port(app));
+    return mem_strdup(url);
+}
+
 struct app *app_create(struct loop *l, const struct app_cfg *cfg,
                        struct logger *log, struct err *err)
 {
@@ -267,9 +288,7 @@ struct app *app_create(struct loop *l, const struct app_cfg *cfg,
     if (open_data(app, err) < 0 || listen_on(app, err) < 0)
         goto error;
     app->janitor = janitor_create(app);
-    url = *cfg->external_url
-              ? mem_strdup(cfg->external_url)
-              : mem_printf("http://127.0.0.1:%d", app_port(app));
+    url = public_url(app);
     app->discovery = discovery_make(&app->cfg, url);
     return app;
 error:

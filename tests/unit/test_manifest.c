@@ -129,17 +129,18 @@ static struct files *open_files(char dir[64])
 static void remove_tree(const char *dir)
 {
     static const char *const names[] = {
-        "bc/" UUID "/3/output/b/a/f", "bc/" UUID "/3/output/b/a",
-        "bc/" UUID "/3/output/b/link", "bc/" UUID "/3/output/b",
-        "bc/" UUID "/3/output/a", "bc/" UUID "/3/output",
-        "bc/" UUID "/3/log/stdout.txt", "bc/" UUID "/3/log",
-        "bc/" UUID "/3", ("bc/" UUID), "bc", ""};
+        "/3/output/b/a/f", "/3/output/b/a", "/3/output/b/link",
+        "/3/output/b", "/3/output/a", "/3/output", "/3/log/stdout.txt",
+        "/3/log", "/3", ""};
 
     for (size_t i = 0; i < MEM_COUNT(names); i++) {
-        CLEANUP(mem_free) char *path = mem_printf("%s/%s", dir, names[i]);
+        CLEANUP(mem_free) char *path = mem_printf("%s/bc/" UUID "%s", dir, names[i]);
         if (unlink(path) < 0)
             rmdir(path);
     }
+    CLEANUP(mem_free) char *two = mem_printf("%s/bc", dir);
+    rmdir(two);
+    rmdir(dir);
 }
 
 static void an_attempt_is_published(void **state)
