@@ -134,7 +134,8 @@ static void remove_tree(const char *dir)
         "/3/log", "/3", ""};
 
     for (size_t i = 0; i < MEM_COUNT(names); i++) {
-        CLEANUP(mem_free) char *path = mem_printf("%s/bc/" UUID "%s", dir, names[i]);
+        CLEANUP(mem_free) char *path = mem_printf("%s/bc/" UUID "%s", dir,
+                                                  names[i]);
         if (unlink(path) < 0)
             rmdir(path);
     }
