@@ -131,8 +131,10 @@ static void strike_core(struct sim_chaos *x)
 {
     struct sim *w = x->w;
 
-    if (sim_rng_chance(&x->rng, 3000))
+    if (sim_rng_chance(&x->rng, 2500))
         w->crash_wanted = true;
+    else if (sim_rng_chance(&x->rng, 3000))
+        sim_point_arm(w, SIM_POINT_APPEND, 1);
     else
         sim_point_arm(w, (enum sim_point) draw(x, 0, SIM_POINT_COUNT - 1),
                       (unsigned) draw(x, 1, 2));
@@ -195,7 +197,8 @@ struct sim_chaos *sim_chaos_create(struct sim *w, int64_t for_us)
         if (rated[f])
             w->faults[f].rate = rates[draw(x, 0, 5)];
     /* Their opportunities are rare. */
-    w->faults[SIM_FAULT_STALE_LONG].rate *= 8;
+    w->faults[SIM_FAULT_STALE_LONG].rate = 4000;
+    w->faults[SIM_FAULT_RUNNER_CRASH_LATE].rate *= 2;
     w->faults[SIM_FAULT_TAGS_LOST].rate *= 4;
     strike_again(x);
     return x;

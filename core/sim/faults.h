@@ -103,6 +103,7 @@ enum sim_fault {
 #define SIM_POINTS(X)                                                          \
     X(LOCK_DONE, "lock-done")                                                  \
     X(LOCK_HEARD, "lock-heard")                                                \
+    X(APPEND, "append")                                                        \
     X(INTENT_DURABLE, "intent-durable")                                        \
     X(INTENT_HEARD, "intent-heard")                                            \
     X(CREATE_DONE, "create-done")                                              \

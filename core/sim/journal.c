@@ -187,6 +187,7 @@ static struct op *append(struct journal_port *port,
         delay = j->last_us - w->now_us;
     j->last_us = w->now_us + delay;
     VEC_PUSH(&j->pending, b);
+    sim_point(w, SIM_POINT_APPEND);
     op_effect_in(&b->op, delay);
     return &b->op;
 }
