@@ -293,6 +293,7 @@ static void floor_rate(const char *file)
     if (sqlite3_open(file, &db) != SQLITE_OK)
         die(file, "cannot open");
     exec_sql(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                 "PRAGMA wal_autocheckpoint = 4096;"
                  "CREATE TABLE t (id INTEGER PRIMARY KEY, state TEXT,"
                  " pad TEXT) STRICT; CREATE INDEX i ON t (state, id);"
                  "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1"
