@@ -231,7 +231,7 @@ static void on_tick(void *arg)
 
     sim_at(r->w, TICK_US, on_tick, r);
     check_idle(r->w, 400 * (int64_t) SIM_S);
-    if (!r->d || !r->ready || r->reasons_off)
+    if (!r->d || !r->ready || r->reasons_off || !sim_awake(r->w))
         return;
     for (size_t i = 0; i < r->w->api->ctrs.n; i++)
         check_reason(r, i);
