@@ -10,7 +10,9 @@ SETTINGS_PAGE = doc/crunch-dispatch-cloud.yml.5
 nodist_man_MANS += $(SETTINGS_PAGE)
 CLEANFILES += $(SETTINGS_PAGE)
 EXTRA_DIST += $(SETTINGS_PAGE).head $(SETTINGS_PAGE).tail \
-	doc/decisions/0001-out-of-memory.md doc/protocol-api.md
+	doc/decisions/0001-out-of-memory.md \
+	doc/protocol-api.md
+dist_doc_DATA += README.md NEWS.md doc/ARCHITECTURE.md
 
 $(SETTINGS_PAGE): core/conf/settings_doc$(EXEEXT) \
 	$(srcdir)/$(SETTINGS_PAGE).head $(srcdir)/$(SETTINGS_PAGE).tail
