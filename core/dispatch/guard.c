@@ -104,7 +104,6 @@ static enum plan_why try_backend(const struct guard_in *in, size_t index,
                                  struct guard_place *ret)
 {
     const struct guard_backend *b = &in->backends[index];
-    enum plan_why why = PLAN_CLOUD_DOWN;
     unsigned n = b->cfg->n_placements;
     int64_t max = b->cfg->max_instances;
 
@@ -116,12 +115,18 @@ static enum plan_why try_backend(const struct guard_in *in, size_t index,
     if (max > 0 && b->instances >= max)
         return PLAN_MAX_INSTANCES;
     for (unsigned i = 0; i < (n ? n : 1); i++) {
-        ret->placement = n ? b->cfg->placements[i] : "";
-        why = try_placement(in, b, it, ret);
+        struct guard_place p = {
+            .backend = index,
+            .placement = n ? b->cfg->placements[i] : ""};
+        enum plan_why why = try_placement(in, b, it, &p);
+
+        /* Of several that are held, the one that ends first is told. */
+        if (why == PLAN_NONE || !ret->error || p.until_us < ret->until_us)
+            *ret = p;
         if (why == PLAN_NONE)
             return why;
     }
-    return why;
+    return why_of(ret->error->class);
 }
 
 enum plan_why guard_create(const struct guard_in *in, const struct itype *it,

@@ -74,7 +74,14 @@ static struct reconcile_view view_of(struct qent *q)
 
 static void on_later(void *arg)
 {
-    cqueue_mark(arg);
+    struct qent *q = arg;
+
+    cqueue_mark(q);
+    sched_mark(q->d);
+    /* The same deadline also serves the end of a back-off. */
+    if (core_now(q->d) < q->hold.until_us)
+        deadline_set(q->d->deadlines, &q->retry, q->hold.until_us, on_later,
+                     q);
 }
 
 static void mark_at(struct qent *q, int64_t at_us)

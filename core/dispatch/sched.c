@@ -164,7 +164,10 @@ static size_t type_index(const struct sched *s, const struct itype *it)
 static void snap_worker(struct sched *s, struct worker *w)
 {
     bool idle = w->state == WORKER_IDLE || w->state == WORKER_BOOTING;
+    int64_t next = worker_changes_us(w);
 
+    if (next > 0)
+        sched_wake_us(s->d, next);
     s->plan.workers[s->plan.n_workers++] = (struct plan_worker) {
         .serial = w->serial,
         .owner = w,

@@ -168,15 +168,34 @@ bool worker_empty(const struct worker *w)
     return w->runs.n == 0;
 }
 
-/* How long an instance without a session may be hoped for. */
-static bool reachable(const struct worker *w)
+/* Until when an instance without a session is hoped for. */
+static int64_t hoped_until(const struct worker *w)
 {
     enum { PATIENCE_US = 10000000, ADOPTED_US = 60000000 };
-    int64_t down = w->link == LINK_UP ? 0 : core_now(w->d) - w->link_lost_us;
 
-    if (w->state == WORKER_BOOTING)
-        return true;
-    return down < (w->state == WORKER_UNKNOWN ? ADOPTED_US : PATIENCE_US);
+    if (w->state == WORKER_BOOTING || w->link == LINK_UP)
+        return INT64_MAX;
+    return w->link_lost_us +
+           (w->state == WORKER_UNKNOWN ? ADOPTED_US : PATIENCE_US);
+}
+
+static bool reachable(const struct worker *w)
+{
+    return core_now(w->d) < hoped_until(w);
+}
+
+int64_t worker_changes_us(const struct worker *w)
+{
+    int64_t now = core_now(w->d);
+    int64_t hope = hoped_until(w), hold = w->start_hold.until_us, next = 0;
+
+    if (w->state > WORKER_RUNNING)
+        return 0;
+    if (hope > now && hope < INT64_MAX)
+        next = hope;
+    if (hold > now && (next == 0 || hold < next))
+        next = hold;
+    return next;
 }
 
 bool worker_usable(const struct worker *w)

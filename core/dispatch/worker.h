@@ -141,6 +141,8 @@ void worker_runs_changed(struct worker *w);
 /* Takes containers now / later. */
 bool worker_ready(const struct worker *w);
 bool worker_usable(const struct worker *w);
+/* When one of the two will change by time alone; 0 = never. */
+int64_t worker_changes_us(const struct worker *w);
 /* Ended for want of a quota, idle time, drain: nothing on it? */
 bool worker_empty(const struct worker *w);
 void worker_set_behavior(struct worker *w, enum dispatch_behavior b,

@@ -126,8 +126,13 @@ static void placements_are_tried_in_order(void **state)
     hold(0, &a1, "za", ERR_CAPACITY, ERR_SCOPE_ZONE);
     assert_int_equal(ask(&a2), PLAN_NONE);
     assert_string_equal(place.placement, "zb");
-    hold(0, &a1, "zb", ERR_CAPACITY, ERR_SCOPE_ZONE);
-    assert_int_equal(ask(&a2), PLAN_CAPACITY);
+    hold(0, &a1, "zb", ERR_RATE_LIMITED, ERR_SCOPE_ZONE);
+    assert_int_equal(ask(&a2), PLAN_CLOUD_BUSY); /* the first to end */
+    assert_string_equal(place.placement, "zb");
+    assert_int_equal(place.until_us, 750000);
+    in.now_us = 800000;
+    assert_int_equal(ask(&a2), PLAN_NONE);
+    assert_string_equal(place.placement, "zb");
 }
 
 static void several_backends(void **state)
