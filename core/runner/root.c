@@ -36,9 +36,16 @@
 #include "core/runner/stage.h"
 
 enum {
-    MIRROR_MAX = 2000,         /* entries of a folder that is mirrored */
+    MIRRORS_MAX = 64,
+    ENTRIES_MAX = 2000,          /* of a folder that is mirrored */
     ROOT_SIZE = 4 * 1024 * 1024, /* holds folders, links and empty files */
     BIND_FLAGS = MNT_RO | MNT_NOSUID | MNT_NODEV | MNT_REC,
+};
+
+struct root {
+    int fd;                   /* the new root */
+    int mirrors[MIRRORS_MAX]; /* tmpfs to be made read-only at the end */
+    size_t n_mirrors;
 };
 
 /* Not taken from the image; made fresh where they are needed. */
@@ -82,7 +89,7 @@ static int copy_link(int from, int to, const char *name, struct err *err)
 
 /* Bind one entry of folder `from` onto a new one in folder `to`. */
 static int bind_entry(int from, int to, const char *name, mode_t mode,
-                      struct err *err)
+                      uint32_t flags, struct err *err)
 {
     char from_dir[MNT_FD_PATH_SIZE], to_dir[MNT_FD_PATH_SIZE];
     CLEANUP(mem_free) char *source =
@@ -96,13 +103,15 @@ static int bind_entry(int from, int to, const char *name, mode_t mode,
     } else if (mknodat(to, name, S_IFREG | 0444, 0) < 0) {
         return err_set_errno(err, errno, "make %s", name);
     }
-    return mnt_bind(source, target, BIND_FLAGS, err);
+    return mnt_bind(source, target, flags, err);
 }
 
-/* Show every entry of `from` in the empty folder `to`. */
+/* Show every entry of `from` in the empty folder `to`. What a mirror shows has
+ * its flags already, and what is mounted in it must keep its own. */
 static int mirror_entries(int from, int to, enum level level,
                           struct err *err)
 {
+    uint32_t flags = level == BELOW ? MNT_REC : BIND_FLAGS;
     int copy = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
     int r = 0, count = 0;
@@ -115,7 +124,7 @@ static int mirror_entries(int from, int to, enum level level,
 
         if (is_skipped(e->d_name, level))
             continue;
-        if (++count > MIRROR_MAX)
+        if (++count > ENTRIES_MAX)
             r = err_set(err, ERR_UNSUPPORTED, "the folder is too large to "
                                               "make a mount point in it");
         else if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -123,28 +132,34 @@ static int mirror_entries(int from, int to, enum level level,
         else if (S_ISLNK(st.st_mode))
             r = copy_link(from, to, e->d_name, err);
         else
-            r = bind_entry(from, to, e->d_name, st.st_mode, err);
+            r = bind_entry(from, to, e->d_name, st.st_mode, flags, err);
     }
     closedir(d);
     return r;
 }
 
 /* Cover the read-only folder by a tmpfs that shows the same. */
-static int mirror(int root_fd, const char *path, struct err *err)
+static int mirror(struct root *r, const char *path, struct err *err)
 {
-    CLEANUP(mem_close) int from = mnt_point(root_fd, path, 0, 0, err);
-    CLEANUP(mem_close) int to = -1;
+    CLEANUP(mem_close) int from = mnt_point(r->fd, path, 0, 0, err);
     char target[MNT_FD_PATH_SIZE];
     struct stat st;
+    int to;
 
     if (from < 0)
         return -1;
+    if (r->n_mirrors == MIRRORS_MAX)
+        return err_set(err, ERR_UNSUPPORTED, "too many folders of the image "
+                                             "would have to be changed");
     if (fstat(from, &st) < 0 || !S_ISDIR(st.st_mode))
         return err_set(err, ERR_UNSUPPORTED, "%s is not a folder", path);
     to = mnt_open_tmpfs(st.st_mode & 07777, ROOT_SIZE,
                         MNT_NOSUID | MNT_NODEV, err);
+    if (to < 0)
+        return -1;
+    r->mirrors[r->n_mirrors++] = to;
     /* Filled while it is mounted: binds need a place in our namespace. */
-    if (to < 0 || mnt_move(to, mnt_fd_path(from, target), err) < 0)
+    if (mnt_move(to, mnt_fd_path(from, target), err) < 0)
         return -1;
     return mirror_entries(from, to, BELOW, err);
 }
@@ -168,17 +183,18 @@ static void cut_to_existing(int root_fd, char *path)
 }
 
 /* A mount point inside the root, made if need be. */
-static int point(int root_fd, const char *path, mode_t type, struct err *err)
+static int point(struct root *r, const char *path, mode_t type,
+                 struct err *err)
 {
     CLEANUP(mem_free) char *prefix = mem_strdup(path);
-    int fd = mnt_point(root_fd, path, type, 0755, err);
+    int fd = mnt_point(r->fd, path, type, 0755, err);
 
     if (fd >= 0 || !err || err->class != ERR_AUTH)
         return fd;
-    cut_to_existing(root_fd, prefix);
-    if (mirror(root_fd, prefix, err) < 0)
+    cut_to_existing(r->fd, prefix);
+    if (mirror(r, prefix, err) < 0)
         return -1;
-    return mnt_point(root_fd, path, type, 0755, err);
+    return mnt_point(r->fd, path, type, 0755, err);
 }
 
 static int check_type(int fd, bool file, struct err *err)
@@ -193,11 +209,11 @@ static int check_type(int fd, bool file, struct err *err)
     return 0;
 }
 
-static int mount_one(int root_fd, const struct stage_mount *m,
+static int mount_one(struct root *r, const struct stage_mount *m,
                      struct err *err)
 {
     CLEANUP(mem_close) int at =
-        point(root_fd, m->target, m->file ? S_IFREG : S_IFDIR, err);
+        point(r, m->target, m->file ? S_IFREG : S_IFDIR, err);
     char target[MNT_FD_PATH_SIZE];
     uint32_t flags = MNT_NOSUID | MNT_NODEV | (m->file ? MNT_RO : 0);
 
@@ -213,11 +229,12 @@ static int mount_one(int root_fd, const struct stage_mount *m,
     return mnt_bind(m->path, target, flags, err);
 }
 
-static int mount_shared(int root_fd, const struct node *node, struct err *err)
+static int mount_shared(struct root *r, const struct node *node,
+                        struct err *err)
 {
     for (size_t i = 0; i < node->n_shared; i++) {
         const struct node_shared *s = &node->shared[i];
-        CLEANUP(mem_close) int at = point(root_fd, s->path, S_IFDIR, err);
+        CLEANUP(mem_close) int at = point(r, s->path, S_IFDIR, err);
         char target[MNT_FD_PATH_SIZE];
 
         if (at < 0 ||
@@ -253,6 +270,21 @@ static int make_fresh(const char *root, const struct stage *stage,
     return mnt_bind(our_tmp, tmp, MNT_NOSUID | MNT_NODEV, err);
 }
 
+/* Programs that keep large files out of /tmp use this, where it exists. */
+static int show_var_tmp(const struct root *r, const struct stage *stage,
+                        struct err *err)
+{
+    CLEANUP(mem_free) char *ours = mem_printf("%s/tmp", stage->dir);
+    CLEANUP(mem_close) int at = mnt_point(r->fd, "/var/tmp", 0, 0, NULL);
+    char target[MNT_FD_PATH_SIZE];
+    struct stat st;
+
+    if (at < 0 || fstat(at, &st) < 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    return mnt_bind(ours, mnt_fd_path(at, target), MNT_NOSUID | MNT_NODEV,
+                    err);
+}
+
 static int assemble(const char *root, const char *image, struct err *err)
 {
     CLEANUP(mem_close) int from =
@@ -272,19 +304,50 @@ static int assemble(const char *root, const char *image, struct err *err)
                           err);
 }
 
-static int mount_all(const char *root, const struct node *node,
+static int mount_all(struct root *r, const struct node *node,
                      const struct stage *stage, struct err *err)
 {
-    CLEANUP(mem_close) int fd = open(root,
-                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_set_errno(err, errno, "%s", root);
+    if (show_var_tmp(r, stage, err) < 0)
+        return -1;
     for (size_t i = 0; i < stage->n_mounts; i++) {
-        if (mount_one(fd, &stage->mounts[i], err) < 0)
+        if (mount_one(r, &stage->mounts[i], err) < 0)
             return -1;
     }
-    return mount_shared(fd, node, err);
+    return mount_shared(r, node, err);
+}
+
+/* The file system and not the mount: a mirror may be shown in another one. */
+static int make_read_only(int fd, struct err *err)
+{
+    char path[MNT_FD_PATH_SIZE];
+
+    if (mount(NULL, mnt_fd_path(fd, path), NULL,
+              MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+        return err_set_errno(err, errno, "make the root read-only");
+    return 0;
+}
+
+static int finish(struct root *r, int result, struct err *err)
+{
+    if (result == 0)
+        result = make_read_only(r->fd, err);
+    for (size_t i = 0; i < r->n_mirrors; i++) {
+        if (result == 0)
+            result = make_read_only(r->mirrors[i], err);
+        close(r->mirrors[i]);
+    }
+    close(r->fd);
+    return result;
+}
+
+static int populate(const char *path, const struct node *node,
+                    const struct stage *stage, struct err *err)
+{
+    struct root r = {.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+
+    if (r.fd < 0)
+        return err_set_errno(err, errno, "%s", path);
+    return finish(&r, mount_all(&r, node, stage, err), err);
 }
 
 int root_enter(const struct node *node, const struct stage *stage,
@@ -293,14 +356,9 @@ int root_enter(const struct node *node, const struct stage *stage,
     CLEANUP(mem_free) char *root = mem_printf("%s/root", stage->dir);
 
     umask(022);
-    if (mnt_private(err) < 0 ||
-        assemble(root, image, err) < 0 ||
+    if (mnt_private(err) < 0 || assemble(root, image, err) < 0 ||
         make_fresh(root, stage, err) < 0 ||
-        mount_all(root, node, stage, err) < 0)
+        populate(root, node, stage, err) < 0)
         return -1;
-    if (mount(NULL, root, NULL,
-              MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
-              NULL) < 0)
-        return err_set_errno(err, errno, "make the root read-only");
     return mnt_pivot(root, err);
 }

@@ -12,7 +12,7 @@ struct stage;
  * The payload's root, put together in the calling process's fresh mount
  * namespace and entered. image: the folder whose content it shows, "/" for
  * the machine's own root. Everything is read-only but what the stage mounts,
- * /tmp, /dev/shm and the writable shared folders.
+ * /tmp, /var/tmp, /dev/shm and the writable shared folders.
  * ERR_UNSUPPORTED: the container wants what cannot be; other classes: this
  * machine is at fault.
  */

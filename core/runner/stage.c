@@ -179,7 +179,7 @@ static int make_tmp(struct stage *s, const struct job_mount *m, size_t i,
         return err_set_errno(err, errno, "statfs %s", s->dir);
     tmpfs = (unsigned long) st.f_type == TMPFS_MAGIC;
     sm->detached = !plain && (m->ram || (tmpfs && m->capacity > 0));
-    if (!sm->detached && m->capacity > 0 &&
+    if (!m->ram && m->capacity > 0 &&
         (int64_t) st.f_bavail < m->capacity / (int64_t) st.f_bsize)
         return err_set(err, ERR_CAPACITY,
                        "%s: %lld bytes are wanted, %lld are free", m->target,

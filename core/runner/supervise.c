@@ -218,6 +218,7 @@ void supervise(struct run *r)
     if (r->stop == RUN_NOT_STOPPED) {
         if (r->job.max_run_time_s)
             arm(r, clock_mono_us() + r->job.max_run_time_s * 1000000);
+        logs_printf(r->stage.logs, "starting the command");
         payload_go(&r->payload);
         if (watch(r, r->timerfd) == 0 && watch(r, r->payload.ctl_fd) == 0 &&
             watch(r, r->payload.pidfd) == 0)

@@ -129,7 +129,8 @@ def mounts(n):
         "cat /usr/share/deep/er/a.json /etc/here.txt /etc/hostname /a/b/c; "
         "echo; ls /usr/share | wc -l; ls -l /etc/here.txt | cut -c1-10; "
         "touch /etc/here.txt; echo x > /a/new; echo y > /var/spool/cwl/z; "
-        "test -d /usr/share/doc && test -e /etc/passwd && echo whole",
+        "test -d /usr/share/doc && test -e /etc/passwd && echo whole; "
+        "touch /usr/lib/x/y/w /usr/z/w && echo writable",
         output_path="/var/spool/cwl", mounts={
             "/var/spool/cwl": {"kind": "tmp"},
             "/usr/share/deep/er/a.json": {"kind": "json",
@@ -137,11 +138,14 @@ def mounts(n):
             "/etc/here.txt": {"kind": "text", "content": " here "},
             "/etc/hostname": {"kind": "text", "content": "over "},
             "/a": {"kind": "tmp", "device_type": "disk"},
-            "/a/b/c": {"kind": "text", "content": "deep"}})
+            "/a/b/c": {"kind": "text", "content": "deep"},
+            # the second must not make the first read-only
+            "/usr/lib/x/y": {"kind": "tmp"}, "/usr/z": {"kind": "tmp"}})
     expect(done, "Complete", 0)
     lines = n.out(done).split("\n")
     assert re.fullmatch(r'{ ?"k": ?"v" ?} here over deep', lines[0]), lines
-    assert lines[2] == "-r--r--r--" and lines[3] == "whole", lines
+    assert lines[2] == "-r--r--r--" and lines[3:5] == [
+        "whole", "writable"], lines
     assert n.api.output(done["uuid"]) == {"z": b"y\n"}
 
 
@@ -210,6 +214,42 @@ def images(n):
     expect(done, "Cancelled", error="absent")
     done = n.run(["true"], container_image="../lock")
     expect(done, "Cancelled", error="container_image", no_retry=True)
+    shutil.rmtree(root)
+
+
+@case
+def images_stay_as_they_are(n):
+    if not is_static():
+        return
+    root = os.path.join(n.images, "small")
+    sh = shutil.which("sh")
+    for f in [sh] + re.findall(r"/\S+", subprocess.check_output(
+            ["ldd", sh], text=True)):
+        os.makedirs(root + os.path.dirname(f), exist_ok=True)
+        shutil.copy(f, root + f)
+    for d in ("open", "open/in", "var/tmp"):
+        os.makedirs(os.path.join(root, d))
+        os.chmod(os.path.join(root, d), 0o777)
+    write(root + "/open/file", b"mine\n", 0o666)
+
+    def content():
+        return sorted((d, sorted(ds), sorted(fs))
+                      for d, ds, fs in os.walk(root))
+
+    before = content()
+    done = n.run([sh, "-c", "echo > /open/new; echo > /open/in/new; "
+                  "echo > /open/file; echo > /open/mount/point/x; "
+                  "echo > /var/tmp/x && echo mine; read v < /open/file; echo $v"],
+                 container_image="small", mounts={
+                     "/out": {"kind": "tmp"},
+                     "/open/mount/point": {"kind": "tmp"},
+                     "/var/lib/x": {"kind": "text", "content": "x"}})
+    assert n.out(done) == "mine\nmine\n", n.out(done)
+    refused = re.findall(r"create (\S+): Read-only",
+                         n.out(done, "stderr.txt"))
+    assert refused == ["/open/new", "/open/in/new", "/open/file"], refused
+    assert content() == before
+    assert text(root + "/open/file") == "mine\n"
     shutil.rmtree(root)
 
 
