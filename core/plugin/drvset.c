@@ -61,14 +61,14 @@ int drvset_init(struct drvset *s, const struct driver *driver,
     if (schema_check(driver->descriptor->schema, params, err) ||
         !(s->params = copy_params(params, err)))
         return err_prefix(err, "backend %s", backend);
-    s->driver = driver;
+    s->entry = *driver->descriptor;
     s->backend = mem_strdup(backend);
     s->set_id = mem_strdup(set_id);
     s->state_dir = state_dir && state_dir[0]
                        ? mem_printf("%s/%s", state_dir, driver->name)
                        : mem_strdup("");
     s->origin.log = log;
-    s->origin.driver = driver->name;
+    s->origin.driver = s->entry.name;
     s->origin.backend = s->backend;
     return 0;
 }
@@ -76,7 +76,7 @@ int drvset_init(struct drvset *s, const struct driver *driver,
 void drvset_fini(struct drvset *s)
 {
     if (s->set)
-        s->driver->descriptor->set_close(s->set);
+        s->entry.set_close(s->set);
     s->set = NULL;
     jsn_free(s->params);
     free(s->backend);
@@ -126,11 +126,11 @@ struct cdc_set *drvset_open(const struct drvset *s, struct call *c)
     struct cdc_op *op;
     int32_t rc;
 
-    c->caps = s->driver->descriptor->caps;
+    c->caps = s->entry.caps;
     c->outcome = OP_REFUSED;
     if (make_state_dir(s->state_dir, &c->err) || !(op = begin(c)))
         return NULL;
-    rc = s->driver->descriptor->set_open(hosttab_get(), op, &config, &set);
+    rc = s->entry.set_open(hosttab_get(), op, &config, &set);
     call_end(c, rc);
     if (c->outcome == OP_DONE && !set) {
         c->outcome = OP_REFUSED;
@@ -153,7 +153,7 @@ void drvset_create(const struct drvset *s, struct call *c,
     if (!op)
         return;
     c->count = spec->count;
-    call_end(c, s->driver->descriptor->create(op, s->set, spec));
+    call_end(c, s->entry.create(op, s->set, spec));
     if (c->outcome == OP_DONE)
         fault_hit(FAULT_AFTER_CREATE);
 }
@@ -198,7 +198,7 @@ void drvset_list(const struct drvset *s, struct call *c,
 
     if (!op)
         return;
-    call_end(c, s->driver->descriptor->list(op, s->set, filter, n_filter));
+    call_end(c, s->entry.list(op, s->set, filter, n_filter));
     if (c->outcome != OP_DONE || fault_hit(FAULT_LIST_EMPTY))
         forget_instances(c);
     else
@@ -208,7 +208,7 @@ void drvset_list(const struct drvset *s, struct call *c,
 void drvset_set_tags(const struct drvset *s, struct call *c, const char *id,
                      const struct cdc_tag *tags, uint32_t n_tags)
 {
-    const struct cdc_driver *d = s->driver->descriptor;
+    const struct cdc_driver *d = &s->entry;
     struct cdc_op *op;
 
     if (!d->set_tags || !(s->caps & CDC_CAP_SET_TAGS))
@@ -222,13 +222,13 @@ void drvset_destroy(const struct drvset *s, struct call *c, const char *id)
     struct cdc_op *op = begin(c);
 
     if (op)
-        call_end(c, s->driver->descriptor->destroy(op, s->set, id));
+        call_end(c, s->entry.destroy(op, s->set, id));
 }
 
 void drvset_verify_host_key(const struct drvset *s, struct call *c,
                             const char *id, const char *key)
 {
-    const struct cdc_driver *d = s->driver->descriptor;
+    const struct cdc_driver *d = &s->entry;
     struct cdc_op *op;
 
     if (!d->verify_host_key)
@@ -241,7 +241,7 @@ void drvset_price_history(const struct drvset *s, struct call *c,
                           const char *provider_type, bool preemptible,
                           const char *placement, int64_t since_ms)
 {
-    const struct cdc_driver *d = s->driver->descriptor;
+    const struct cdc_driver *d = &s->entry;
     struct cdc_op *op;
 
     if (!d->price_history || !(s->caps & CDC_CAP_PRICES))
@@ -253,7 +253,7 @@ void drvset_price_history(const struct drvset *s, struct call *c,
 
 void drvset_describe(const struct drvset *s, struct call *c)
 {
-    const struct cdc_driver *d = s->driver->descriptor;
+    const struct cdc_driver *d = &s->entry;
     struct cdc_op *op;
 
     if (!d->describe)
@@ -265,7 +265,7 @@ void drvset_describe(const struct drvset *s, struct call *c)
 void drvset_quota_group(const struct drvset *s, const char *provider_type,
                         bool preemptible, char *out, size_t size)
 {
-    const struct cdc_driver *d = s->driver->descriptor;
+    const struct cdc_driver *d = &s->entry;
 
     memset(out, 0, size);
     if (!d->quota_group || !s->set)

@@ -24,7 +24,8 @@ struct jsn;
 struct logger;
 
 struct drvset {
-    const struct driver *driver;
+    struct cdc_driver entry;  /* a copy: a thread that is stuck in the driver
+                               * may outlive the registry */
     struct call_origin origin;
     struct jsn *params;       /* never NULL */
     char *backend, *set_id;

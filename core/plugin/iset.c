@@ -341,7 +341,7 @@ static void came_back(struct op *op)
                call_label(op->kind),
                (long long)((clock_mono_us() - op->begun_us) / 1000));
     if (op->opened) /* nobody waits for this set any more */
-        s->set.driver->descriptor->set_close(op->opened);
+        s->set.entry.set_close(op->opened);
 }
 
 static void report_outcome(struct op *op)
@@ -579,7 +579,7 @@ struct iset *iset_create(const struct driver *driver,
     s->loop = o->loop;
     s->parallel = driver->descriptor->threads == CDC_THREADS_PARALLEL;
     s->port = (struct cloud_port){
-        .driver = driver->name,
+        .driver = driver->descriptor->name,
         .open = port_open,
         .create = port_create,
         .list = port_list,
