@@ -174,8 +174,9 @@ static enum verdict fill_stage(struct run *r)
     if (check_shared(r, &err) < 0)
         return blame_container(r, &err, true);
     if (stage_fill(&r->stage, &r->job, r->node->plain, &err) < 0)
-        return err.class == ERR_CAPACITY ? blame_container(r, &err, false)
-                                         : blame_machine(r, &err);
+        return err.class == ERR_CAPACITY || err.class == ERR_UNSUPPORTED
+                   ? blame_container(r, &err, err.class == ERR_UNSUPPORTED)
+                   : blame_machine(r, &err);
     if (r->node->plain &&
         plain_expose(&r->stage, &r->job, &r->plain_cwd, &err) < 0)
         return blame_container(r, &err, true);

@@ -182,7 +182,7 @@ static int make_tmp(struct stage *s, const struct job_mount *m, size_t i,
     if (!m->ram && m->capacity > 0 &&
         (int64_t) st.f_bavail < m->capacity / (int64_t) st.f_bsize)
         return err_set(err, ERR_CAPACITY,
-                       "%s: %lld bytes are wanted, %lld are free", m->target,
+                       "%lld bytes are wanted, %lld are free",
                        (long long) m->capacity,
                        (long long) st.f_bavail * st.f_bsize);
     sm->fd = sm->detached ? in_memory(s, m, err) : on_disk(s, m, i, err);
@@ -223,10 +223,10 @@ static int write_content(int dir_fd, const char *name, mode_t mode,
 
     if (fd < 0 || write_all(fd, m->content, m->content_len) < 0 ||
         fchmod(fd, mode) < 0)
-        return err_set_errno(err, errno, "%s", m->target);
+        return err_set_errno(err, errno, "cannot make the file");
     reader = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
     if (reader < 0)
-        return err_set_errno(err, errno, "%s", m->target);
+        return err_set_errno(err, errno, "cannot open the file");
     return reader;
 }
 
@@ -286,7 +286,7 @@ static int make_redirect(struct stage *s, const struct job_mount *m,
                    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                    0644);
     if (*slot < 0)
-        return err_set_errno(err, errno, "%s", m->path);
+        return err_set_errno(err, errno, "%.200s", m->path);
     if (fchown(*slot, s->uid, s->gid) < 0 && geteuid() == 0)
         return err_set_errno(err, errno, "%s", m->path);
     return 0;
@@ -324,6 +324,43 @@ static int fill_one(struct stage *s, const struct job *job, size_t i,
     }
 }
 
+/* Is the output folder a tmpfs that only this container fills? */
+static bool output_is_own(const struct stage *s)
+{
+    for (size_t i = 0; i < s->n_mounts; i++) {
+        if (s->mounts[i].fd == s->output_fd)
+            return s->mounts[i].detached;
+    }
+    return false;
+}
+
+/*
+ * Whose fault is it? Everything here is made in fresh folders of our own:
+ * names that are too long, a file where another mount needs a folder, twice
+ * the same file, and more content than the output folder may hold come from
+ * the container, and would fail on every other machine too.
+ */
+static int judge_failure(const struct stage *s, const struct job_mount *m,
+                         struct err *err)
+{
+    if (!err)
+        return -1;
+    switch (err->class) {
+    case ERR_CONFLICT:
+    case ERR_INVALID:
+    case ERR_TOO_LARGE:
+        err->class = ERR_UNSUPPORTED;
+        break;
+    case ERR_TRANSIENT:
+        if (strcmp(err->code, "ENOSPC") == 0 && output_is_own(s))
+            err->class = ERR_UNSUPPORTED;
+        break;
+    default:
+        break;
+    }
+    return err_prefix(err, "mounts: %.200s", m->target);
+}
+
 static int by_target(const void *a, const void *b)
 {
     const struct stage_mount *x = a, *y = b;
@@ -341,13 +378,13 @@ int stage_fill(struct stage *s, const struct job *job, bool plain,
         if (m->kind != JOB_TMP)
             continue;
         if (make_tmp(s, m, i, plain, err) < 0)
-            return -1;
+            return judge_failure(s, m, err);
         if (strcmp(m->target, job->output_path) == 0)
             s->output_fd = s->mounts[s->n_mounts - 1].fd;
     }
     for (size_t i = 0; i < job->n_mounts; i++) {
         if (fill_one(s, job, i, err) < 0)
-            return -1;
+            return judge_failure(s, &job->mounts[i], err);
     }
     qsort(s->mounts, s->n_mounts, sizeof *s->mounts, by_target);
     return fill_std(s, err);

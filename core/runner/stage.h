@@ -48,7 +48,9 @@ int stage_create(const struct node *node, const char *uuid, struct stage *ret,
                  struct err *err);
 
 /* Make everything that the job mounts; plain: without mounting anything.
- * ERR_CAPACITY: not enough room. */
+ * ERR_CAPACITY: not enough room here. ERR_UNSUPPORTED: the mounts cannot be
+ * made anywhere, because they contradict each other or a limit of file
+ * systems. Anything else is this machine's fault. */
 int stage_fill(struct stage *s, const struct job *job, bool plain,
                struct err *err);
 

@@ -197,7 +197,8 @@ class Api:
 
     def route(self, method, path, query, auth, body):
         m = re.fullmatch(r"/arvados/v1/containers/([a-z0-9-]{27})"
-                         r"(?:/(auth|log|output)(?:/(.+))?)?", path)
+                         r"(?:/(auth|log|output)(?:/(.+))?)?", path,
+                         re.DOTALL)
         if not m:
             self.complaints.append("%s %s" % (method, path))
             raise Refused(404, "no such route")

@@ -168,6 +168,29 @@ def mount_kinds_refused(n):
 
 
 @case
+def mounts_that_contradict_each_other(n):
+    """The container's fault: it ends, and the machine is not broken."""
+    text = {"kind": "text", "content": "x" * 100000}
+    out = {"/out": {"kind": "tmp"}}
+    name = "x" * 300
+    for part, more in (
+            ("/out/a/b", {"/out/a": text, "/out/a/b": text}),
+            ("stdout", {"/out/a": text, "stdout": {"kind": "file",
+                                                   "path": "/out/a/b"}}),
+            ("stderr", {"/out/d/a": text, "stderr": {"kind": "file",
+                                                     "path": "/out/d"}}),
+            ("/out/" + name[:20], {"/out/" + name: text}),
+            ("stdout", {"stdout": {"kind": "file", "path": "/out/" + name}}),
+            ("/out/big", {"/out": {"kind": "tmp", "device_type": "ram",
+                                   "capacity": 1}, "/out/big": text})):
+        done = n.sh("echo started > /mnt/shared/contradicted",
+                    mounts=dict(out, **more))
+        expect(done, "Cancelled", error="mounts: " + part, no_retry=True)
+    assert not os.path.exists(n.shared + "/contradicted")
+    assert "broken" not in n.list()
+
+
+@case
 def capacity(n):
     tmp = {"kind": "tmp", "capacity": 4 * MIB, "device_type": "ram"}
     script = "head -c %d /dev/zero > /out/a && echo %s"
@@ -587,7 +610,9 @@ def output_is_what_the_payload_may_have(n):
 def output_that_cannot_be_saved(n):
     done = n.sh("d=/out; for i in $(seq 40); do d=$d/d; done; mkdir -p $d; "
                 "echo > $d/f")
-    expect(done, "Cancelled", error="output cannot be saved")
+    expect(done, "Cancelled", error="output cannot be saved", no_retry=True)
+    done = n.sh("touch \"$(printf '/out/a\\nb')\"")
+    expect(done, "Cancelled", error="output cannot be saved", no_retry=True)
 
 
 @case
