@@ -163,7 +163,9 @@ static int save_output(struct run *r, struct err *err)
     return 0;
 }
 
-/* Lost output makes the result worthless: then it is not Complete. */
+/* Lost output makes the result worthless: then it is not Complete. What the
+ * server, or the walk, refuses to store would be refused the next time too:
+ * running the command again only costs. */
 static int try_output(struct run *r)
 {
     struct err err = {0};
@@ -174,6 +176,8 @@ static int try_output(struct run *r)
     if (err.class == ERR_AUTH)
         return -1;
     r->report.complete = false;
+    r->report.no_retry |= err.class == ERR_INVALID ||
+                          err.class == ERR_TOO_LARGE;
     report_error(&r->report, "output cannot be saved: %s", err.text);
     return 0;
 }
