@@ -29,6 +29,7 @@
 #include "core/base/err.h"
 #include "core/base/map.h"
 #include "core/base/mem.h"
+#include "core/base/text.h"
 
 enum { PATH_BYTES = 4096, KNOWN_MAX = 20000 };
 
@@ -59,6 +60,15 @@ static bool is_log_name(const char *name)
     return false;
 }
 
+/* Lists of files are JSON: a name that is no UTF-8 could be stored, but never
+ * be asked for again. */
+static bool is_sendable(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n <= PATH_BYTES && text_is_utf8(path, n);
+}
+
 int files_check_name(enum files_kind kind, const char *path, struct err *err)
 {
     size_t parts = 0, n;
@@ -74,8 +84,9 @@ int files_check_name(enum files_kind kind, const char *path, struct err *err)
                            path);
         p += n;
     } while (*p++ == '/');
-    if (strlen(path) > PATH_BYTES)
-        return err_set(err, ERR_INVALID, "the path is too long");
+    if (!is_sendable(path))
+        return err_set(err, ERR_INVALID,
+                       "the path is too long, or not UTF-8");
     return 0;
 }
 
@@ -255,14 +266,19 @@ static int charge(struct files *f, const char *key, int64_t bytes,
                    (long long) f->opts.max_files);
 }
 
+static void forget(struct files *f, const char *key)
+{
+    pthread_mutex_lock(&f->lock);
+    map_delete(f->known, key);
+    pthread_mutex_unlock(&f->lock);
+}
+
 void files_forget(struct files *f, const char *uuid, int64_t attempt)
 {
     char key[64];
 
     usage_key(uuid, attempt, key);
-    pthread_mutex_lock(&f->lock);
-    map_delete(f->known, key);
-    pthread_mutex_unlock(&f->lock);
+    forget(f, key);
 }
 
 /* --------------------------------------------------------------- write -- */
@@ -313,8 +329,11 @@ static int write_file(struct files *f, const char *key, int fd, bool fresh,
     if (reserve(f, key, &st, fresh, offset, truncate, n, ret_size, err) < 0)
         return -1;
     if (truncate && ftruncate(fd, offset) < 0)
-        return err_set_errno(err, errno, "cannot truncate a file");
-    return write_all(fd, p, n, offset, err);
+        err_set_errno(err, errno, "cannot truncate a file");
+    else if (write_all(fd, p, n, offset, err) == 0)
+        return 0;
+    forget(f, key); /* some bytes may be there: count anew */
+    return -1;
 }
 
 /* Open for writing, made if need be. */

@@ -5,7 +5,9 @@
  * format; files of an attempt on disk, published.
  */
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,10 +115,12 @@ static void content_is_cut_into_blocks(void **state)
 
 #define UUID "zzzzz-dz642-000000000000abc"
 
+enum { MAX_ATTEMPT = 150 };
+
 static struct files *open_files(char dir[64])
 {
     struct files_opts opts = {.dir = dir, .durable = true, .max_file = 100,
-                              .max_attempt = 150, .max_files = 4};
+                              .max_attempt = MAX_ATTEMPT, .max_files = 4};
     struct files *f;
     struct err err = {0};
 
@@ -187,7 +191,7 @@ static void names_and_offsets_are_checked(void **state)
 {
     static const char *const wrong[] = {
         "", "/", "/x", "x/", "a//b", ".", "..", "a/..", "../a", "a/./b",
-        "a\nb", "\x7f"};
+        "a\nb", "\x7f", "\xff", "a/\xc3(", "\xed\xa0\x80"};
     struct files_at out = {UUID, 3, FILES_OUTPUT}, log = {UUID, 3, FILES_LOG};
     struct err err = {0};
     char dir[64], deep[256] = "";
@@ -213,6 +217,32 @@ static void names_and_offsets_are_checked(void **state)
     remove_tree(dir);
 }
 
+/* A write that fails is not counted, however often it is tried. */
+static void failed_writes_give_their_room_back(void **state)
+{
+    struct files_at out = {UUID, 3, FILES_OUTPUT};
+    struct rlimit before, small;
+    struct err err = {0};
+    char dir[64], bytes[60] = "";
+    struct files *f = open_files(dir);
+    int64_t size;
+
+    (void) state;
+    assert_ok(files_put(f, &out, "a", 0, true, "foo", 3, &size, &err), &err);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){20, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (int64_t had = 0; had < MAX_ATTEMPT; had += (int64_t) sizeof bytes)
+        assert_err(files_put(f, &out, "a", 0, true, bytes, sizeof bytes,
+                             &size, &err), &err, ERR_TOO_LARGE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_ok(files_put(f, &out, "a", 0, true, bytes, sizeof bytes, &size,
+                        &err), &err);
+    files_close(f);
+    remove_tree(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +252,7 @@ int main(void)
         cmocka_unit_test(content_is_cut_into_blocks),
         cmocka_unit_test(an_attempt_is_published),
         cmocka_unit_test(names_and_offsets_are_checked),
+        cmocka_unit_test(failed_writes_give_their_room_back),
     };
 
     return cmocka_run_group_tests_name("manifest", tests, NULL, NULL);
