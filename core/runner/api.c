@@ -196,6 +196,11 @@ int api_get_auth(struct api *a, struct buf *record, struct err *err)
     return get(a, "/auth", record, err);
 }
 
+int api_get_secrets(struct api *a, struct buf *reply, struct err *err)
+{
+    return get(a, "/secret_mounts", reply, err);
+}
+
 int api_update(struct api *a, const char *members, struct buf *ret,
                struct err *err)
 {

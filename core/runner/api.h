@@ -53,6 +53,8 @@ int api_get(struct api *a, struct buf *record, struct err *err);
 /* The same with only the members state and priority. */
 int api_get_state(struct api *a, struct buf *record, struct err *err);
 int api_get_auth(struct api *a, struct buf *record, struct err *err);
+/* {"secret_mounts": {...}}, which no record shows. */
+int api_get_secrets(struct api *a, struct buf *reply, struct err *err);
 
 /* PUT containers/{uuid} with {"container": members}; members is the text of
  * a JSON object. The reply's record is appended when ret is not NULL. */

@@ -18,6 +18,7 @@
 #include "core/base/err.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
+#include "core/base/secret.h"
 
 static void free_list(char **list)
 {
@@ -36,7 +37,10 @@ void job_fini(struct job *j)
     free(j->output_path);
     for (size_t i = 0; i < j->n_mounts; i++) {
         free(j->mounts[i].target);
-        free(j->mounts[i].content);
+        if (j->mounts[i].secret)
+            secret_free(j->mounts[i].content);
+        else
+            free(j->mounts[i].content);
         free(j->mounts[i].path);
     }
     free(j->mounts);

@@ -45,6 +45,7 @@ struct job_mount {
     int64_t capacity; /* TMP: bytes, 0 = not stated */
     bool ram;         /* TMP: device_type "ram" */
     bool exclude;     /* leave it out of the output */
+    bool secret;      /* from the secret mounts: overwritten when freed */
 };
 
 struct job {
@@ -76,6 +77,11 @@ void job_fini(struct job *j);
 /* The mounts alone; for tests and used by job_parse. */
 int job_parse_mounts(const struct jsn *mounts, struct job *j,
                      struct err *err);
+
+/* Add the mounts of {"secret_mounts": {...}}: json and text only, never part
+ * of the output. Errors as with job_parse. */
+int job_add_secrets(const char *text, size_t n, struct job *j,
+                    struct err *err);
 
 /* The mount whose target is exactly this, or NULL. */
 const struct job_mount *job_mount(const struct job *j, const char *target);

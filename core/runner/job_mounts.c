@@ -221,6 +221,47 @@ static int check_output(const struct job *j, struct err *err)
     return 0;
 }
 
+static int add_secret(struct job *j, const char *target,
+                      const struct jsn *mount, struct err *err)
+{
+    struct job_mount *m = &j->mounts[j->n_mounts];
+
+    if (job_mount(j, target))
+        return err_set(err, ERR_UNSUPPORTED, "is in mounts too");
+    *m = (struct job_mount){.target = mem_strdup(target), .secret = true};
+    j->n_mounts++;
+    if (take_kind(mount, j, m, err) < 0)
+        return -1;
+    if (m->kind != JOB_JSON && m->kind != JOB_TEXT)
+        return err_set(err, ERR_UNSUPPORTED, "only json and text");
+    m->exclude = true;
+    return 0;
+}
+
+int job_add_secrets(const char *text, size_t n, struct job *j,
+                    struct err *err)
+{
+    CLEANUP(jsn_cleanup) struct jsn *reply = jsn_parse(text, n, err);
+    const struct jsn *mounts = jsn_get(reply, "secret_mounts");
+    struct jsn_iter it = {0};
+
+    if (!reply)
+        return -1;
+    if (jsn_count(mounts) + j->n_mounts > JOB_MOUNTS_MAX)
+        return err_set(err, ERR_UNSUPPORTED, "secret_mounts: too many");
+    j->mounts = mem_realloc(j->mounts, j->n_mounts + jsn_count(mounts) + 1,
+                            sizeof *j->mounts);
+    while (jsn_next(mounts, &it)) {
+        if (add_secret(j, it.key, it.value, err) == 0)
+            continue;
+        if (err)
+            err->class = ERR_UNSUPPORTED;
+        return err_prefix(err, "secret_mounts: %.200s", it.key);
+    }
+    qsort(j->mounts, j->n_mounts, sizeof *j->mounts, by_target);
+    return 0;
+}
+
 int job_parse_mounts(const struct jsn *mounts, struct job *j,
                      struct err *err)
 {

@@ -2,7 +2,7 @@
 /*
  * From the lock to the start.
  *
- *   read      GET the record; it must be Locked
+ *   read      GET the record; it must be Locked; GET the secret mounts
  *   stage     folder, files, cgroup, environment
  *   spawn     init makes the root and tells that it stands
  *   announce  PUT state Running; only its acknowledgement allows the start
@@ -13,8 +13,8 @@
  * good. This machine's: nothing is written, so that the dispatcher, which sees
  * the exit and a container still Locked, starts it elsewhere without counting
  * an attempt; the machine is marked broken. The server's refusal, or a signal:
- * nothing is written either. Two round trips precede the start, three with
- * API access. Everything that can fail or take time is done before the second:
+ * nothing is written either. Three round trips precede the start, four with
+ * API access. Everything that can fail or take time is done before the last:
  * what is called Running does run.
  *
  * Single-threaded; the lock is held by the caller.
@@ -122,6 +122,22 @@ static enum verdict read_record(struct run *r)
     }
     complete_lock(r);
     return parsed < 0 ? blame_container(r, &err, true) : GO_ON;
+}
+
+/* No record shows them, so they have to be asked for each time. */
+static enum verdict read_secrets(struct run *r)
+{
+    CLEANUP(buf_wipe) struct buf text;
+    struct err err = {0};
+
+    buf_init(&text, API_RECORD_MAX);
+    if (api_get_secrets(r->api, &text, &err) < 0)
+        return walk_off(r, "cannot read the secret mounts", &err);
+    if (job_add_secrets(text.data, text.len, &r->job, &err) == 0)
+        return GO_ON;
+    if (err.class != ERR_UNSUPPORTED)
+        return walk_off(r, "not the secret mounts", &err);
+    return blame_container(r, &err, true);
 }
 
 /* --- stage ------------------------------------------------------------------ */
@@ -289,8 +305,8 @@ static enum verdict introduce(struct run *r)
 static enum verdict prepare(struct run *r)
 {
     static enum verdict (*const steps[])(struct run *) = {
-        read_record, fill_stage,  build_env, spawn,
-        introduce,   await_ready, announce,
+        read_record, read_secrets, fill_stage,  build_env,
+        spawn,       introduce,    await_ready, announce,
     };
     enum verdict v = GO_ON;
 

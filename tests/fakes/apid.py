@@ -49,6 +49,7 @@ class Container:
         self.token = token      # None = revoked
         self.logs = {}
         self.outputs = {}
+        self.secrets = {}       # mounts that the record does not show
         self.log_max = None     # bytes a log file may have
         self.history = []       # (monotonic time, state)
 
@@ -92,12 +93,14 @@ class Api:
             "exit_code": None, "cost": 0, "progress": None,
         }
         constraints = fields.pop("runtime_constraints", {})
+        secrets = fields.pop("secret_mounts", {})
         record["runtime_constraints"].update(constraints)
         record.update(fields)
         token = "v2/%s/%s%d" % (uuid.replace("dz642", "gj3su"),
                                 "secretsecretsecretsecret", attempt)
         with self.lock:
             self.containers[uuid] = Container(record, attempt, token)
+            self.containers[uuid].secrets = secrets
         return token
 
     def get(self, uuid):
@@ -197,7 +200,7 @@ class Api:
 
     def route(self, method, path, query, auth, body):
         m = re.fullmatch(r"/arvados/v1/containers/([a-z0-9-]{27})"
-                         r"(?:/(auth|log|output)(?:/(.+))?)?", path,
+                         r"(?:/(auth|secret_mounts|log|output)(?:/(.+))?)?", path,
                          re.DOTALL)
         if not m:
             self.complaints.append("%s %s" % (method, path))
@@ -215,6 +218,8 @@ class Api:
                 raise Refused(403, "no API access")
             return {"uuid": uuid.replace("dz642", "gj3su"),
                     "api_token": "payloadpayloadpayload"}
+        if kind == "secret_mounts" and method == "GET":
+            return {"secret_mounts": c.secrets}
         if kind in ("log", "output") and method == "PUT" and rest:
             return self.put_file(c, kind, rest, query, body)
         self.complaints.append("%s %s" % (method, path))

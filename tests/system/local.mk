@@ -10,4 +10,4 @@ SYSTEM_TESTS += tests/system/localvm.sh tests/system/t_driver.py
 LONG_TESTS += tests/system/localvm_v2.sh
 
 SYSTEM_TESTS += tests/system/t_runner.py
-EXTRA_DIST += tests/system/runner_node.py
+EXTRA_DIST += tests/system/runner_node.py tests/system/runner_breaks.py

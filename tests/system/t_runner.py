@@ -21,10 +21,11 @@ import tempfile
 import time
 
 import cluster
+import runner_breaks
 from runner_node import (MIB, PLAIN_UID, RUNNER, SECRET, Groups, Node, Watch,
                          expect, marked, text, write)
 
-CASES = []
+CASES = list(runner_breaks.CASES)
 
 
 def case(f):
@@ -164,29 +165,6 @@ def mount_kinds_refused(n):
         states = [s for _, s in n.api.containers[done["uuid"]].history]
         assert states == ["Cancelled"], states
     assert not os.path.exists(n.shared + "/refused")
-    assert "broken" not in n.list()
-
-
-@case
-def mounts_that_contradict_each_other(n):
-    """The container's fault: it ends, and the machine is not broken."""
-    text = {"kind": "text", "content": "x" * 100000}
-    out = {"/out": {"kind": "tmp"}}
-    name = "x" * 300
-    for part, more in (
-            ("/out/a/b", {"/out/a": text, "/out/a/b": text}),
-            ("stdout", {"/out/a": text, "stdout": {"kind": "file",
-                                                   "path": "/out/a/b"}}),
-            ("stderr", {"/out/d/a": text, "stderr": {"kind": "file",
-                                                     "path": "/out/d"}}),
-            ("/out/" + name[:20], {"/out/" + name: text}),
-            ("stdout", {"stdout": {"kind": "file", "path": "/out/" + name}}),
-            ("/out/big", {"/out": {"kind": "tmp", "device_type": "ram",
-                                   "capacity": 1}, "/out/big": text})):
-        done = n.sh("echo started > /mnt/shared/contradicted",
-                    mounts=dict(out, **more))
-        expect(done, "Cancelled", error="mounts: " + part, no_retry=True)
-    assert not os.path.exists(n.shared + "/contradicted")
     assert "broken" not in n.list()
 
 

@@ -284,6 +284,40 @@ static void environment(void **state)
     job_fini(&j);
 }
 
+static int add_secrets(struct job *j, const char *mounts)
+{
+    CLEANUP(mem_free) char *text =
+        mem_printf("{\"secret_mounts\":{%s}}", mounts);
+
+    return job_add_secrets(text, strlen(text), j, &err);
+}
+
+static void secrets(void **state)
+{
+    static const char *const wrong[] = {
+        "\"/out\":{\"kind\":\"text\",\"content\":\"x\"}",
+        "\"/x\":{\"kind\":\"tmp\"}", "\"/x\":{\"kind\":\"keep\"}",
+        "\"x\":{\"kind\":\"text\",\"content\":\"x\"}", "\"/x\":1"};
+    const struct job_mount *m;
+    struct job j;
+
+    (void) state;
+    assert_ok(parse(&j, "", ""), &err);
+    assert_ok(add_secrets(&j, ""), &err);
+    assert_int_equal(j.n_mounts, 1);
+    assert_ok(add_secrets(&j, "\"/a\":{\"kind\":\"text\","
+                              "\"content\":\"pw\"}"), &err);
+    assert_int_equal(j.n_mounts, 2);
+    assert_string_equal(j.mounts[0].target, "/a"); /* sorted */
+    m = job_mount(&j, "/a");
+    assert_string_equal(m->content, "pw");
+    assert_true(m->exclude);
+    for (size_t i = 0; i < MEM_COUNT(wrong); i++)
+        assert_err(add_secrets(&j, wrong[i]), &err, ERR_UNSUPPORTED);
+    assert_err(job_add_secrets("[", 1, &j, &err), &err, ERR_INVALID);
+    job_fini(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +330,7 @@ int main(void)
         cmocka_unit_test(no_records),
         cmocka_unit_test(within),
         cmocka_unit_test(environment),
+        cmocka_unit_test(secrets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
