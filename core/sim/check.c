@@ -22,7 +22,8 @@
 #include "core/sim/journal.h"
 #include "core/sim/vm.h"
 
-enum { JUST_NOW_US = 60 * SIM_S };
+/* What a hold set in motion may arrive so long after it ended. */
+enum { JUST_NOW_US = 200 * SIM_S };
 
 /* Its user does not want it, or did not until a moment ago. */
 static bool unwanted(const struct sim *w, const struct sim_ctr *c)
