@@ -255,6 +255,9 @@ static void enter(struct worker *w, enum worker_state from, const char *why)
             worker_log(w, LOG_INFO, "instance in service", NULL);
         }
         silence_mind(w);
+        /* Booting is not idling: what it was made for comes now. */
+        if (from < WORKER_IDLE)
+            w->idle_us = core_now(d);
         if (w->state == WORKER_IDLE)
             arm_idle(w);
         else
