@@ -29,6 +29,7 @@
 #include "core/base/logger.h"
 #include "core/base/text.h"
 #include "core/dispatch/cqueue.h"
+#include "core/dispatch/pool.h"
 #include "core/dispatch/probe.h"
 #include "core/dispatch/qent.h"
 #include "core/dispatch/run.h"
@@ -253,9 +254,15 @@ static void look_now(struct worker *w)
     CLEANUP(buf_fini) struct buf cmd = {0};
     struct exec_req req = {.deadline_ms = d->cfg->exec_deadline_ms};
 
+    int64_t now = core_now(d), next = 0;
+
     buf_init(&cmd, RUNNER_CMD_MAX);
     if (!may_look(w))
         return;
+    if (!pace_take(&d->pool->probes, now, &next)) {
+        look_in(w, next - now);
+        return;
+    }
     runner_cmd_list(d->cfg, worker_command_user(w), &cmd);
     req.command = cmd.data;
     w->list_wanted = false;

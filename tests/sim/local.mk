@@ -4,7 +4,8 @@
 
 tests_sim_rig = tests/sim/rig.c tests/sim/rig.h
 
-UNIT_TESTS += tests/sim/test_sim_scenarios tests/sim/test_sim_outside
+UNIT_TESTS += tests/sim/test_sim_scenarios tests/sim/test_sim_outside \
+	tests/sim/test_sim_settings
 tests_sim_test_sim_scenarios_SOURCES = tests/sim/test_sim_scenarios.c \
 	tests/sim/scenario.h $(tests_sim_rig)
 tests_sim_test_sim_scenarios_LDADD = core/sim/libsim.a $(DISPATCH_LIBS) \
@@ -13,6 +14,10 @@ tests_sim_test_sim_scenarios_LDADD = core/sim/libsim.a $(DISPATCH_LIBS) \
 tests_sim_test_sim_outside_SOURCES = tests/sim/test_sim_outside.c \
 	tests/sim/scenario.h $(tests_sim_rig)
 tests_sim_test_sim_outside_LDADD = $(tests_sim_test_sim_scenarios_LDADD)
+
+tests_sim_test_sim_settings_SOURCES = tests/sim/test_sim_settings.c \
+	tests/sim/scenario.h $(tests_sim_rig)
+tests_sim_test_sim_settings_LDADD = $(tests_sim_test_sim_scenarios_LDADD)
 
 TEST_HELPERS += tests/sim/sim_run
 tests_sim_sim_run_SOURCES = tests/sim/sim_run.c $(tests_sim_rig)
