@@ -339,6 +339,38 @@ static void test_timeout_term(void **state)
     expect_behavior(60000, "run");
 }
 
+/* Whether an instance drains while a tree outlives its runner. */
+static bool drains_while_stale(int64_t stale_ms)
+{
+    struct bench b;
+    bool drains = false;
+
+    open_bench(&b);
+    b.r->cfg.timeout_stale_run_lock_ms = stale_ms;
+    sim_fault_force(b.r->w, SIM_FAULT_RUNNER_CRASH_LATE, 1, 0);
+    sim_fault_force(b.r->w, SIM_FAULT_STALE_LONG, 1, 0);
+    tap(&b, 2, "runner of", "crashes");
+    rig_start(b.r);
+    rig_submit(b.r, 1, 60);
+    while (b.taps[2].n == 0 && b.r->w->now_us < long_time)
+        run_s(b.r, 1);
+    for (int i = 0; i < 8; i++) {
+        run_s(b.r, 1);
+        behavior = "gone";
+        dispatch_each_instance(b.r->d, note_behavior, NULL);
+        drains |= !strcmp(behavior, "drain");
+    }
+    close_bench(&b);
+    return drains;
+}
+
+static void test_timeout_stale_run_lock(void **state)
+{
+    (void) state;
+    assert_true(drains_while_stale(2000));
+    assert_false(drains_while_stale(600000));
+}
+
 /* --- asking the cloud ------------------------------------------------------------- */
 
 static void make_eight(struct bench *b)
@@ -566,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_timeout_probe),
         cmocka_unit_test(test_timeout_signal),
         cmocka_unit_test(test_timeout_term),
+        cmocka_unit_test(test_timeout_stale_run_lock),
         cmocka_unit_test(test_max_create_ops),
         cmocka_unit_test(test_max_cloud_ops_per_second),
         cmocka_unit_test(test_initial_quota_estimate),
