@@ -10,8 +10,10 @@
  * child that keeps the output open would hold the end back for ever, so after
  * the status the end of file is awaited for GRACE only.
  *
- * An end without a status (the peer closed) is OP_UNKNOWN once the request
- * has left: the command may have run. Before that it is a refusal.
+ * An end without a status (the peer closed, the connection broke) is
+ * OP_UNKNOWN once the request has left, even when its reply has not come: the
+ * command may have run. Before that, and after a reply that says no, it is a
+ * refusal.
  *
  * Output is capped; what exceeds the cap is read and dropped, so that a
  * talkative command cannot stop the connection. A stream hands over whole
@@ -235,19 +237,33 @@ static bool step_opening(struct chan *c, ssh_session session)
     return true;
 }
 
-static bool step_requesting(struct chan *c)
+/* Only a reply says no. A request that failed in any other way may have
+ * arrived: its command may run. */
+static bool is_denied(ssh_session session)
+{
+    return ssh_is_connected(session) &&
+           ssh_get_error_code(session) == SSH_REQUEST_DENIED;
+}
+
+static bool step_requesting(struct chan *c, ssh_session session)
 {
     int rc;
 
+    if (!c->requested && !ssh_is_connected(session)) {
+        chan_abort(c, ERR_TRANSIENT, "the connection broke");
+        return true;
+    }
     c->requested = true;
     rc = ssh_channel_request_exec(c->channel, c->op->command);
     if (rc == SSH_AGAIN)
         return false;
-    if (rc != SSH_OK) {
+    if (rc == SSH_OK) {
+        c->state = CHAN_RUNNING;
+    } else if (is_denied(session)) {
         c->requested = false;
         chan_abort(c, ERR_TRANSIENT, "the server refused the command");
     } else {
-        c->state = CHAN_RUNNING;
+        chan_abort(c, ERR_UNKNOWN, "no reply to the command's request");
     }
     return true;
 }
@@ -301,7 +317,7 @@ bool chan_step(struct chan *c, ssh_session session)
     case CHAN_OPENING:
         return step_opening(c, session);
     case CHAN_REQUESTING:
-        return step_requesting(c);
+        return step_requesting(c, session);
     case CHAN_RUNNING:
         return step_running(c);
     case CHAN_ENDED:

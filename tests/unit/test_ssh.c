@@ -2,10 +2,14 @@
 /*
  * ssh_port against a real OpenSSH server that runs as the caller on a free
  * loopback port: logins, commands, streams, and every way a peer can fail.
+ * Where a server must misbehave at one exact moment, libssh's own is one.
  * Skipped (exit 77) where there is no sshd.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+#include <libssh/server.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <shadow.h>
@@ -428,6 +432,108 @@ static void test_broken_session(void **state)
     close_session(s);
 }
 
+/* --- a server of our own: what becomes of a request to execute ---------------- */
+
+enum answer { SAY_NO, HANG_UP };
+
+static int let_in(ssh_session s, const char *user, struct ssh_key_struct *key,
+                  char state, void *arg)
+{
+    (void) s;
+    (void) user;
+    (void) key;
+    (void) state;
+    (void) arg;
+    return SSH_AUTH_SUCCESS;
+}
+
+static int on_request(ssh_session s, ssh_channel c, const char *text,
+                      void *arg)
+{
+    (void) s;
+    (void) c;
+    (void) text;
+    if (*(enum answer *) arg == HANG_UP)
+        _exit(0);
+    return 1; /* no */
+}
+
+static ssh_channel on_open(ssh_session s, void *arg)
+{
+    static struct ssh_channel_callbacks_struct cb = {
+        .channel_exec_request_function = on_request };
+    ssh_channel c = ssh_channel_new(s);
+
+    cb.userdata = arg;
+    ssh_callbacks_init(&cb);
+    ssh_set_channel_callbacks(c, &cb);
+    return c;
+}
+
+/* Lets anybody in, and answers each command like that. */
+static void serve(int fd, enum answer answer)
+{
+    struct ssh_server_callbacks_struct cb = {
+        .userdata = &answer, .auth_pubkey_function = let_in,
+        .channel_open_request_session_function = on_open };
+    ssh_bind b = ssh_bind_new();
+    ssh_session s = ssh_new();
+    ssh_event e = ssh_event_new();
+    char key[200];
+
+    snprintf(key, sizeof key, "%s/host", dir);
+    ssh_bind_options_set(b, SSH_BIND_OPTIONS_HOSTKEY, key);
+    if (ssh_bind_accept_fd(b, s, accept(fd, NULL, NULL)) != SSH_OK)
+        _exit(1);
+    ssh_callbacks_init(&cb);
+    ssh_set_server_callbacks(s, &cb);
+    ssh_set_auth_methods(s, SSH_AUTH_METHOD_PUBLICKEY);
+    if (ssh_handle_key_exchange(s) != SSH_OK ||
+        ssh_event_add_session(e, s) != SSH_OK)
+        _exit(1);
+    while (ssh_event_dopoll(e, -1) == SSH_OK)
+        ;
+    _exit(0);
+}
+
+/* The result of a command for which a server has that answer. */
+static struct got ask_server(enum answer answer)
+{
+    int fd, port_no = free_port(&fd);
+    struct exec_target t = target;
+    struct got s, e;
+    pid_t pid;
+
+    listen(fd, 5);
+    pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        serve(fd, answer);
+    }
+    close(fd);
+    t.port = port_no;
+    s = connect_to(&t);
+    assert_int_equal(s.outcome, OP_DONE);
+    e = command(s.session, "true", NULL, 0, 10000);
+    x->close(x, s.session);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return e;
+}
+
+/* Whether the command ran is known only from a reply. */
+static void test_unanswered_request(void **state)
+{
+    struct got e = ask_server(SAY_NO);
+
+    (void) state;
+    assert_int_equal(e.outcome, OP_REFUSED);
+    got_free(&e);
+    e = ask_server(HANG_UP);
+    assert_int_equal(e.outcome, OP_UNKNOWN);
+    got_free(&e);
+}
+
 static void test_failing_peers(void **state)
 {
     int fd, port_no = free_port(&fd);
@@ -543,6 +649,7 @@ int main(void)
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_close_ends_ops),
         cmocka_unit_test(test_broken_session),
+        cmocka_unit_test(test_unanswered_request),
         cmocka_unit_test(test_failing_peers),
         cmocka_unit_test(test_refused_key),
         cmocka_unit_test(test_cancelled_connect),
