@@ -331,6 +331,18 @@ static int32_t host_set_caps(struct cdc_op *op, uint32_t caps)
 
 /* --- JSON and processes -------------------------------------------------- */
 
+/* The reason of a call that may have ended meanwhile. */
+static void note_failure(struct cdc_op *op, const struct err *why)
+{
+    struct call *c = call_get(op);
+
+    if (!c)
+        return;
+    c->err = *why;
+    c->failed = true;
+    call_put(c);
+}
+
 static const struct cdc_json *parse(struct call *c, const char *text,
                                     uint64_t len)
 {
@@ -375,12 +387,8 @@ static int32_t host_run_process(struct cdc_op *op,
     if (!c)
         return -1;
     rc = process_run(c, process, result, &err);
-    if (rc) {
-        pthread_mutex_lock(&c->lock);
-        c->err = err;
-        c->failed = true;
-        pthread_mutex_unlock(&c->lock);
-    }
+    if (rc)
+        note_failure(op, &err);
     call_unref(c);
     return rc;
 }
