@@ -329,6 +329,7 @@ static int load_drivers(struct app *a, const struct app_options *o,
                         struct err *err)
 {
     struct registry_options ro = {
+        .log = a->log,
         .dir = *a->conf->driver_dir ? a->conf->driver_dir : NULL,
         .trust_build_tree = o->trust_build_tree,
     };
