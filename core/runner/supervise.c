@@ -180,14 +180,20 @@ static int watch(struct run *r, int fd)
 }
 
 /* True when the tree's first process has died without a last message. */
-static bool handle(struct run *r, int fd)
+static bool handle(struct run *r, const struct epoll_event *ev)
 {
+    int fd = ev->data.fd;
+
     if (fd == r->sigfd)
         on_signal(r);
     else if (fd == r->timerfd)
         on_timer(r);
     else
         on_message(r);
+    /* Init has closed its end, but all that it was pid 1 of must die before
+     * it is dead: an end of file would wake us in a circle until then. */
+    if (fd == r->payload.ctl_fd && ev->events & EPOLLHUP)
+        epoll_ctl(r->ep, EPOLL_CTL_DEL, fd, NULL);
     return fd == r->payload.pidfd && !r->exited;
 }
 
@@ -203,7 +209,7 @@ static void loop(struct run *r)
                            left > 0 ? (int) ((left + 999) / 1000) : 0);
 
         for (int i = 0; i < n; i++)
-            died |= handle(r, ev[i].data.fd);
+            died |= handle(r, &ev[i]);
         if (n <= 0 && clock_mono_us() >= next) {
             tick(r);
             next = clock_mono_us() + TICK_US;
