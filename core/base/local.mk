@@ -8,6 +8,7 @@ core_base_libbase_a_SOURCES = \
 	core/base/clock.c core/base/clock.h \
 	core/base/err.c core/base/err.h \
 	core/base/fault.c core/base/fault.h \
+	core/base/fdio.c core/base/fdio.h \
 	core/base/jsn.c core/base/jsn.h \
 	core/base/jsn_scan.c core/base/jsn_scan.h \
 	core/base/jsn_write.c \
@@ -27,6 +28,7 @@ UNIT_TESTS += \
 	tests/unit/test_buf \
 	tests/unit/test_err \
 	tests/unit/test_fault \
+	tests/unit/test_fdio \
 	tests/unit/test_jsn \
 	tests/unit/test_logger \
 	tests/unit/test_map \
@@ -41,6 +43,8 @@ tests_unit_test_err_SOURCES = tests/unit/test_err.c
 tests_unit_test_err_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_fault_SOURCES = tests/unit/test_fault.c
 tests_unit_test_fault_LDADD = $(BASE_LIBS) $(TEST_LIBS)
+tests_unit_test_fdio_SOURCES = tests/unit/test_fdio.c
+tests_unit_test_fdio_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_jsn_SOURCES = tests/unit/test_jsn.c
 tests_unit_test_jsn_LDADD = $(BASE_LIBS) $(TEST_LIBS)
 tests_unit_test_logger_SOURCES = tests/unit/test_logger.c

@@ -29,6 +29,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
@@ -295,19 +296,6 @@ static void begin_line(struct line *line, enum log_level level,
     text_quote_terminal(&line->out, msg, strlen(msg));
 }
 
-static void write_line(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return;
-        p += done;
-        n -= (size_t) done;
-    }
-}
-
 static void end_line(struct line *line)
 {
     struct sink *sink = line->sink;
@@ -321,7 +309,7 @@ static void end_line(struct line *line)
         return;
     }
     buf_putc(&line->out, '\n');
-    write_line(sink->fd, line->out.data, line->out.len);
+    fdio_write_all(sink->fd, line->out.data, line->out.len);
 }
 
 static void add_err(struct line *line, const struct err *err)

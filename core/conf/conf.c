@@ -22,6 +22,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/logger.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
@@ -319,25 +320,6 @@ int conf_parse(const char *text, size_t n, const char *name,
     return 0;
 }
 
-static int read_all(int fd, const char *name, struct buf *b, struct err *err)
-{
-    for (;;) {
-        char *room = buf_reserve(b, 65536);
-        ssize_t n;
-
-        if (!room)
-            return err_set(err, ERR_CONFIG, "%s: larger than 4 MiB", name);
-        n = read(fd, room, 65536);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set_errno(err, errno, "%s", name);
-        if (n == 0)
-            return 0;
-        buf_add(b, (size_t) n);
-    }
-}
-
 int conf_load(const char *path, void (*warn)(void *arg, const char *text),
               void *arg, struct conf **ret, struct err *err)
 {
@@ -347,7 +329,7 @@ int conf_load(const char *path, void (*warn)(void *arg, const char *text),
     CLEANUP(buf_wipe) struct buf b;
     struct stat st;
 
-    buf_init(&b, YTREE_FILE_MAX + 65536);
+    buf_init(&b, YTREE_FILE_MAX);
     if (!standard) {
         opened = open(path, O_RDONLY | O_CLOEXEC);
         if (opened < 0) {
@@ -366,8 +348,12 @@ int conf_load(const char *path, void (*warn)(void *arg, const char *text),
             warn(arg, text);
         }
     }
-    if (read_all(standard ? 0 : opened, name, &b, err) < 0)
+    if (fdio_read_all(standard ? 0 : opened, &b) < 0) {
+        err_set_errno(err, errno, "%s", name);
+        if (err)
+            err->class = ERR_CONFIG;
         return -1;
+    }
     return conf_parse(b.data, b.len, name, warn, arg, ret, err);
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
 #include "core/ctl/client.h"
@@ -23,21 +24,6 @@
 #include "core/ctl/verbs.h"
 
 enum { LOGS_CHUNK_MAX = 64 << 20, LOGS_POLL_MS = 300 };
-
-static int write_all(int fd, const char *p, size_t n, struct err *err)
-{
-    while (n) {
-        ssize_t done = write(fd, p, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return err_set_errno(err, errno, "cannot write");
-        p += done;
-        n -= (size_t) done;
-    }
-    return 0;
-}
 
 /* Quote everything but newline and tab. */
 static void quote(const struct buf *in, struct buf *out)
@@ -58,13 +44,16 @@ static void quote(const struct buf *in, struct buf *out)
 
 static int emit(struct ctl *ctl, int fd, const struct buf *b, struct err *err)
 {
-    CLEANUP(buf_fini) struct buf quoted = {0};
+    CLEANUP(buf_fini) struct buf quoted;
 
-    if (ctl_has(ctl, "raw"))
-        return write_all(fd, b->data, b->len, err);
     buf_init(&quoted, 4 * b->len + 16);
-    quote(b, &quoted);
-    return write_all(fd, quoted.data, quoted.len, err);
+    if (!ctl_has(ctl, "raw")) {
+        quote(b, &quoted);
+        b = &quoted;
+    }
+    if (fdio_write_all(fd, b->data, b->len) < 0)
+        return err_set_errno(err, errno, "cannot write");
+    return 0;
 }
 
 int logcopy_file(struct ctl *ctl, const char *request, const char *name,

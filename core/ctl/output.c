@@ -19,6 +19,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
@@ -63,20 +64,6 @@ static int make_folders(int dir, const char *path, struct err *err)
     return 0;
 }
 
-static int write_all(int fd, const struct buf *b)
-{
-    for (size_t at = 0; at < b->len;) {
-        ssize_t n = write(fd, b->data + at, b->len - at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        at += (size_t) n;
-    }
-    return 0;
-}
-
 static int copy_file(struct ctl *ctl, const char *collection,
                      const char *name, int64_t size, int dir,
                      struct err *err)
@@ -111,7 +98,7 @@ static int copy_file(struct ctl *ctl, const char *collection,
             return err_prefix(err, "%s", name);
         if (!b.len)
             return err_set(err, ERR_TRANSIENT, "%s: ends too early", name);
-        if (write_all(fd, &b) < 0)
+        if (fdio_write_all(fd, b.data, b.len) < 0)
             return err_set_errno(err, errno, "%s", name);
         offset += (int64_t) b.len;
     }

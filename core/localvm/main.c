@@ -24,6 +24,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/fault.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
 #include "core/localvm/command.h"
@@ -95,22 +96,11 @@ static command_fn *read_args(int argc, char **argv, const char **ret_dir)
 static struct jsn *read_input(struct err *err)
 {
     CLEANUP(buf_fini) struct buf b;
-    char chunk[16384];
-    ssize_t n;
 
     buf_init(&b, WIRE_INPUT_MAX);
-    while ((n = read(STDIN_FILENO, chunk, sizeof chunk)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            err_set_errno(err, errno, "read the input");
-            return NULL;
-        }
-        if (buf_append(&b, chunk, (size_t) n) < 0) {
-            err_set(err, ERR_TOO_LARGE, "the input is longer than %d bytes",
-                    WIRE_INPUT_MAX);
-            return NULL;
-        }
+    if (fdio_read_all(STDIN_FILENO, &b) < 0) {
+        err_set_errno(err, errno, "read the input");
+        return NULL;
     }
     return jsn_parse(b.data, b.len, err);
 }
@@ -135,20 +125,6 @@ static int run(command_fn *fn, const char *dir, struct buf *out,
     return 0;
 }
 
-static int put(const struct buf *b)
-{
-    size_t done = 0;
-
-    while (done < b->len) {
-        ssize_t n = write(STDOUT_FILENO, b->data + done, b->len - done);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        if (n > 0)
-            done += (size_t) n;
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     CLEANUP(buf_fini) struct buf out;
@@ -170,5 +146,5 @@ int main(int argc, char **argv)
         jsn_w_end_obj(&w);
     }
     buf_putc(&out, '\n');
-    return put(&out) < 0 ? EXIT_FAILURE : code;
+    return fdio_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_FAILURE : code;
 }

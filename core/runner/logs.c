@@ -25,6 +25,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
 #include "core/runner/api.h"
@@ -106,16 +107,8 @@ void logs_echo(bool on)
 void logs_append(struct logs *l, enum log_file file, const char *text,
                  size_t n)
 {
-    while (n > 0) {
-        ssize_t w = write(l->files[file].fd, text, n);
-
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return; /* a full disk: nothing that a log could tell */
-        text += w;
-        n -= (size_t) w;
-    }
+    /* A failure is a full disk: nothing that a log could tell. */
+    fdio_write_all(l->files[file].fd, text, n);
 }
 
 /* The machine's own log, if it has one (RFC 3164 by the local socket): the

@@ -21,6 +21,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
 
@@ -188,26 +189,6 @@ static int check_owner(int fd, struct err *err)
     return 0;
 }
 
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-    for (;;) {
-        char *room = buf_reserve(out, 4096);
-        ssize_t n;
-
-        if (!room)
-            return err_set(err, ERR_TOO_LARGE, "larger than %d bytes",
-                           NODE_FILE_MAX);
-        n = read(fd, room, 4096);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
-        buf_add(out, (size_t) n);
-    }
-}
-
 int node_load(struct node *ret, struct err *err)
 {
     const char *path = getenv("CDC_NODE_JSON");
@@ -224,8 +205,11 @@ int node_load(struct node *ret, struct err *err)
     }
     if (fd < 0)
         return err_set_errno(err, errno, "%s", path);
-    if (check_owner(fd, err) < 0 || read_all(fd, &text, err) < 0 ||
-        node_parse(text.data, text.len, ret, err) < 0)
+    if (check_owner(fd, err) < 0)
+        return err_prefix(err, "%s", path);
+    if (fdio_read_all(fd, &text) < 0)
+        return err_set_errno(err, errno, "%s", path);
+    if (node_parse(text.data, text.len, ret, err) < 0)
         return err_prefix(err, "%s", path);
     return 0;
 }

@@ -13,26 +13,12 @@
 #include "core/runner/pump.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
+#include "core/base/fdio.h"
+
 enum { CHUNK = 64 * 1024, CHUNKS_MAX = 16 };
-
-static bool write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(fd, p, n);
-
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return false;
-        p += w;
-        n -= (size_t) w;
-    }
-    return true;
-}
 
 void pump_run(struct pump *p)
 {
@@ -49,7 +35,7 @@ void pump_run(struct pump *p)
         if (n <= 0) {
             close(p->from);
             p->from = -1;
-        } else if (!write_all(p->to, chunk, (size_t) n)) {
+        } else if (fdio_write_all(p->to, chunk, (size_t) n) < 0) {
             continue; /* dropped */
         }
     }

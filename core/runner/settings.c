@@ -19,6 +19,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
@@ -113,21 +114,8 @@ int settings_read(int fd, struct settings *ret, struct err *err)
     CLEANUP(buf_wipe) struct buf text;
 
     buf_init(&text, SETTINGS_MAX);
-    for (;;) {
-        char *room = buf_reserve(&text, 4096);
-        ssize_t n;
-
-        if (!room)
-            return err_set(err, ERR_TOO_LARGE, "standard input: too long");
-        n = read(fd, room, 4096);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set_errno(err, errno, "standard input");
-        if (n == 0)
-            break;
-        buf_add(&text, (size_t) n);
-    }
+    if (fdio_read_all(fd, &text) < 0)
+        return err_set_errno(err, errno, "standard input");
     if (settings_parse(text.data, text.len, ret, err) < 0)
         return err_prefix(err, "standard input");
     return 0;

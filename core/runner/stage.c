@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/mem.h"
 #include "core/isolate/mnt.h"
 #include "core/runner/job.h"
@@ -197,21 +198,6 @@ static int make_tmp(struct stage *s, const struct job_mount *m, size_t i,
 
 /* --- files ------------------------------------------------------------------ */
 
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(fd, p, n);
-
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return -1;
-        p += w;
-        n -= (size_t) w;
-    }
-    return 0;
-}
-
 /* A new file with the mount's content, open for reading; -1. */
 static int write_content(int dir_fd, const char *name, mode_t mode,
                          const struct job_mount *m, struct err *err)
@@ -221,7 +207,7 @@ static int write_content(int dir_fd, const char *name, mode_t mode,
                                            O_CLOEXEC, 0600);
     int reader;
 
-    if (fd < 0 || write_all(fd, m->content, m->content_len) < 0 ||
+    if (fd < 0 || fdio_write_all(fd, m->content, m->content_len) < 0 ||
         fchmod(fd, mode) < 0)
         return err_set_errno(err, errno, "cannot make the file");
     reader = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);

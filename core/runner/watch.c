@@ -32,6 +32,7 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
+#include "core/base/fdio.h"
 #include "core/base/jsn.h"
 #include "core/base/map.h"
 #include "core/base/mem.h"
@@ -85,18 +86,9 @@ static void entry_free(void *p)
 
 static void emit(struct watch *w, struct buf *line)
 {
-    size_t done = 0;
-
     buf_putc(line, '\n');
-    while (!w->gone && done < line->len) {
-        ssize_t n = write(STDOUT_FILENO, line->data + done,
-                          line->len - done);
-
-        if (n < 0 && errno != EINTR)
-            w->gone = true;
-        else if (n > 0)
-            done += (size_t) n;
-    }
+    if (!w->gone && fdio_write_all(STDOUT_FILENO, line->data, line->len) < 0)
+        w->gone = true;
 }
 
 /* {"event": name, "uuid": ..., "attempt": ..., "pid": ...}; the members of
