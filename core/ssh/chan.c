@@ -32,7 +32,7 @@
 
 enum {
     CHAN_LINE_MAX = 64 << 10,
-    CHAN_CHUNK = 32 << 10,
+    CHAN_CHUNK = 3 << 10, /* with its packet around it, below 4 KiB */
     CHAN_GRACE_US = 500 * 1000,
 };
 
@@ -268,12 +268,17 @@ static bool step_requesting(struct chan *c, ssh_session session)
     return true;
 }
 
-/* true when bytes left. */
-static bool feed(struct chan *c)
+/* true when bytes left. libssh takes whatever it is given and keeps the memory
+ * for as long as the session lives: a runner of a megabyte, written at once,
+ * would cost that instance as much. So it gets little, and no more before the
+ * kernel has taken that. */
+static bool feed(struct chan *c, ssh_session session)
 {
     bool moved = false;
 
     while (c->sent < c->op->input_len) {
+        if (ssh_get_status(session) & SSH_WRITE_PENDING)
+            return moved;
         size_t n = c->op->input_len - c->sent;
         int rc = ssh_channel_write(c->channel, c->op->input + c->sent,
                                    (uint32_t) (n < CHAN_CHUNK ? n
@@ -292,7 +297,7 @@ static bool feed(struct chan *c)
     return moved;
 }
 
-static bool step_running(struct chan *c)
+static bool step_running(struct chan *c, ssh_session session)
 {
     if (c->err.class) {
         c->op->r.err = c->err;
@@ -308,7 +313,7 @@ static bool step_running(struct chan *c)
                                    "status");
         return true;
     }
-    return feed(c);
+    return feed(c, session);
 }
 
 bool chan_step(struct chan *c, ssh_session session)
@@ -319,7 +324,7 @@ bool chan_step(struct chan *c, ssh_session session)
     case CHAN_REQUESTING:
         return step_requesting(c, session);
     case CHAN_RUNNING:
-        return step_running(c);
+        return step_running(c, session);
     case CHAN_ENDED:
         break;
     }
