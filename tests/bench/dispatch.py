@@ -118,7 +118,7 @@ class Bench(Cluster):
 
     def warm(self, n):
         """n instances in service that have run something and are idle."""
-        flag = self.hold_back(n - len(self.instances()))
+        flag = self.hold_back(n)
         wait_until("%d instances run" % n, lambda: self.in_state("running")
                    + self.in_state("idle") == n, 240, 0.3)
         open(flag, "w").close()
