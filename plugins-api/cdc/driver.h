@@ -100,7 +100,7 @@ struct cdc_set_config {
 /*
  * The descriptor.
  *
- * The first six members are the frozen prefix: their meaning and place never
+ * The first seven members are the frozen prefix: their meaning and place never
  * change, in any major version. After the prefix, members are only appended.
  * Use CDC_DRIVER_PREFIX to fill it in:
  *
@@ -163,10 +163,13 @@ struct cdc_driver {
      * must. Ask the cloud for spec->count instances in one request, and emit
      * each one that it accepted (1..count), even if it is still pending.
      *
-     * Idempotent by spec->token: the same token and spec again emits the same
-     * instances and makes none. This must hold after a restart and when the
-     * first reply was lost, so the token has to reach the cloud: as client
-     * token, as part of the name, or as a tag. The instance carries all of
+     * Idempotent by spec->token: the same token again emits the same instances
+     * and makes none. This must hold after a restart and when the first reply
+     * was lost, so the token has to reach the cloud: as client token, as part
+     * of the name, or as a tag. tags and init_command may differ then (they
+     * hold a secret that the host does not keep); what there is stays as it was
+     * made, and a cloud that refuses other parameters under one client token
+     * must be asked for its instance instead. The instance carries all of
      * spec->tags from its first moment: what has no tags cannot be found.
      *
      * Returns when the cloud has accepted: it does not wait for the boot. A

@@ -9,7 +9,8 @@
  *   settings    an unknown one is refused, before the driver is asked
  *   open        then nothing of ours may be there (or is destroyed first)
  *   create      one; the list shows it with all its tags
- *   again       the same token makes no second instance
+ *   again       the same token makes no second instance, although tags and
+ *               init command differ, as they do after a restart
  *   tags        are replaced, not merged; the filter filters
  *   boot        until it has an address; its host key is told from another
  *   restart     close and open: it is still there
@@ -113,17 +114,21 @@ static struct call *list_by(struct run *r, const char *key, const char *value)
     return c;
 }
 
-static struct call *create_call(struct run *r, const char *token)
+/* value: of a tag, and in the init command; a host that was restarted makes up
+ * a new one. */
+static struct call *create_call(struct run *r, const char *token,
+                                const char *value)
 {
     const struct check_options *o = r->c->o;
     const struct cdc_tag tags[] = {
-        {ID_TAG, o->set_id}, {OTHER_TAG, "first value"},
+        {ID_TAG, o->set_id}, {OTHER_TAG, value},
     };
+    CLEANUP(mem_free) char *init = mem_printf(": %s", value);
     const struct cdc_create_spec spec = {
         .size = sizeof spec, .count = 1, .token = token,
         .type_name = "check", .provider_type = o->type, .vcpus = 1,
         .ram = INT64_C(256) << 20, .price = 0.01, .n_tags = 2, .tags = tags,
-        .image = o->image, .placement = o->placement, .init_command = "",
+        .image = o->image, .placement = o->placement, .init_command = init,
         .public_key = o->public_key,
     };
     struct call *c = new_call(r, CALL_CREATE);
@@ -278,7 +283,7 @@ static void step_again(struct run *r)
     struct call *again, *c;
 
     check_step(r->c, "creating again with the same token makes no second");
-    again = create_call(r, r->token[0]);
+    again = create_call(r, r->token[0], "another value");
     c = list_by(r, NULL, NULL);
     if (again->outcome != OP_DONE)
         check_failed(r->c, "%s", failure_of(again));
@@ -455,7 +460,7 @@ static void step_second(struct run *r)
         check_skip(r->c, "one instance at a time");
         return;
     }
-    c = create_call(r, r->token[1]);
+    c = create_call(r, r->token[1], "first value");
     if (c->outcome == OP_DONE &&
         strcmp(c->instances.v[0]->id, r->id[0]) == 0)
         check_failed(r->c, "the same id: '%s'", r->id[0]);
@@ -654,7 +659,7 @@ bool check_run(struct check *c, const struct driver *d)
     }
     if (step_nothing_yet(&r)) {
         check_step(c, "an instance can be created");
-        call = create_call(&r, r.token[0]);
+        call = create_call(&r, r.token[0], "first value");
         made = note_created(&r, 0, call);
         call_unref(call);
         open = !made || steps_of_life(&r);
