@@ -41,22 +41,13 @@ static const char discovery_path[] = "/discovery/v1/apis/arvados/v1/rest";
 
 enum { BODY_JSON = 16 << 20, BODY_BYTES = 16 << 20, METRICS_MAX = 4 << 20 };
 
-static const struct httpd_header cors[] = {
-    {"Access-Control-Allow-Origin", "*"},
-    {"Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE"},
-    {"Access-Control-Allow-Headers",
-     "Authorization, Content-Type, Idempotency-Key, Range, X-Request-Id, "
-     "X-Http-Method-Override"},
-    {"Access-Control-Max-Age", "86400"},
-    {0}};
-
 /* ---------------------------------------------------------- management -- */
 
 /* As in Arvados: the ManagementToken, literally; none set, no such route. */
 static bool may_manage(struct app *app, struct httpd_req *req)
 {
     const char *auth = httpd_header(req, "Authorization");
-    const char *token = app->cfg.management_token;
+    const char *token = app->cfg.management_token, *given;
 
     if (!*token) {
         httpd_reply(req, 404, "text/plain", NULL, "disabled\n", 9);
@@ -67,8 +58,8 @@ static bool may_manage(struct app *app, struct httpd_req *req)
                     23);
         return false;
     }
-    if (strncasecmp(auth, "Bearer ", 7) == 0 &&
-        secret_equal(auth + 7, token))
+    given = httpd_token(auth);
+    if (given && secret_equal(given, token))
         return true;
     httpd_reply(req, 403, "text/plain", NULL, "authorization error\n", 20);
     return false;
@@ -152,11 +143,11 @@ static void on_request(void *arg, struct httpd_req *req)
     if (manage(app, req, path))
         return;
     if (strcmp(httpd_method(req), "OPTIONS") == 0) {
-        httpd_reply(req, 200, NULL, cors, NULL, 0);
+        httpd_reply(req, 200, NULL, call_cors, NULL, 0);
         return;
     }
     if (strcmp(path, discovery_path) == 0) {
-        httpd_reply(req, 200, "application/json", cors, app->discovery,
+        httpd_reply(req, 200, "application/json", call_cors, app->discovery,
                     strlen(app->discovery));
         return;
     }
@@ -164,7 +155,7 @@ static void on_request(void *arg, struct httpd_req *req)
         httpd_reply_error(req, 404, "Path not found");
         return;
     }
-    if (!limit_pass(app->limit, httpd_header(req, "Authorization"),
+    if (!limit_pass(app->limit, httpd_token(httpd_header(req, "Authorization")),
                     httpd_peer(req), clock_mono_us())) {
         httpd_reply(req, 429, "application/json", retry, slow,
                     sizeof slow - 1);

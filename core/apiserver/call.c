@@ -291,7 +291,7 @@ static void on_done(struct store_job *job)
                     "RequestID", c->request_id, NULL);
         call_fail(c, 500, "%s", job->err.text);
     }
-    limit_note(c->app, c->auth, httpd_peer(c->req), c->status,
+    limit_note(c->app, httpd_token(c->auth), httpd_peer(c->req), c->status,
                c->known && c->who.kind == WHO_ADMIN);
     if (c->status >= 500)
         log_event(c->app->log, LOG_ERROR, "request failed", "RequestID",
@@ -315,14 +315,14 @@ static void take_request(struct call *c)
     c->body = httpd_body(c->req, &c->body_len);
 }
 
-static const struct httpd_header cors[] = {
+const struct httpd_header call_cors[CALL_CORS + 1] = {
     {"Access-Control-Allow-Origin", "*"},
     {"Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE"},
     {"Access-Control-Allow-Headers",
      "Authorization, Content-Type, Idempotency-Key, Range, X-Request-Id, "
      "X-Http-Method-Override"},
     {"Access-Control-Max-Age", "86486400"},
-};
+    {0}};
 
 void call_start(struct app *app, struct httpd_req *req,
                 const struct route *route, const char *id, const char *rest,
@@ -340,7 +340,7 @@ void call_start(struct app *app, struct httpd_req *req,
     text_copy(c->id, id, sizeof c->id);
     take_request(c);
     buf_init(&c->out, CALL_BODY_MAX);
-    memcpy(c->extra, cors, sizeof cors);
+    memcpy(c->extra, call_cors, sizeof call_cors);
     c->job.run = on_run;
     c->job.done = on_done;
     app->calls++;

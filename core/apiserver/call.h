@@ -45,7 +45,10 @@ struct route {
     enum store_table table;
 };
 
-enum { CALL_BODY_MAX = 64 << 20, CALL_EXTRA = 8 };
+enum { CALL_BODY_MAX = 64 << 20, CALL_CORS = 4, CALL_EXTRA = 8 };
+
+/* Headers of every answer, so that pages of other origins may ask. */
+extern const struct httpd_header call_cors[CALL_CORS + 1];
 
 struct call {
     struct store_job job;

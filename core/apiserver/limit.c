@@ -2,11 +2,11 @@
 /*
  * Token buckets in a table of fixed size.
  *
- * A bucket belongs to a token (the Authorization header as sent) or to an
- * address that failed to log in. The table is addressed by a hash with a
- * random start, so that nobody can aim at somebody else's bucket; two that
- * meet in one place push each other out, which at worst forgets what was
- * counted. Nothing grows, nothing has to be swept.
+ * A bucket belongs to a token (not to a whole Authorization header, which can
+ * be written in many ways) or to an address that failed to log in. The table is
+ * addressed by a hash with a random start, so that nobody can aim at somebody
+ * else's bucket; two that meet in one place push each other out, which at worst
+ * forgets what was counted. Nothing grows, nothing has to be swept.
  *
  * Administrators' tokens (a dispatcher's) are not limited once they were seen
  * to be that. Failed logins: FAILURES a second from one address, then 429
@@ -99,29 +99,29 @@ static bool failed_too_often(struct limit *l, const char *peer,
     return b->tokens < 1;
 }
 
-static bool known_admin(struct limit *l, const char *authorization)
+static bool known_admin(struct limit *l, const char *token)
 {
     struct bucket *b;
 
-    if (!authorization)
+    if (!token)
         return false;
-    b = find(l, hash(l, 't', authorization), 0, 0, false);
+    b = find(l, hash(l, 't', token), 0, 0, false);
     return b && b->exempt;
 }
 
-bool limit_pass(struct limit *l, const char *authorization, const char *peer,
+bool limit_pass(struct limit *l, const char *token, const char *peer,
                 int64_t now_us)
 {
     double rate = (double) l->rate, full = rate * BURST_SECONDS;
     struct bucket *b;
 
-    if (known_admin(l, authorization))
+    if (known_admin(l, token))
         return true;
     if (failed_too_often(l, peer, now_us))
         return false;
-    if (l->rate == 0 || !authorization)
+    if (l->rate == 0 || !token)
         return true;
-    b = find(l, hash(l, 't', authorization), full, now_us, true);
+    b = find(l, hash(l, 't', token), full, now_us, true);
     refill(b, rate, full, now_us);
     if (b->tokens < 1)
         return false;
@@ -129,14 +129,14 @@ bool limit_pass(struct limit *l, const char *authorization, const char *peer,
     return true;
 }
 
-void limit_note_at(struct limit *l, const char *authorization,
+void limit_note_at(struct limit *l, const char *token,
                    const char *peer, int status, bool admin, int64_t now_us)
 {
     double full = FAILURES * BURST_SECONDS;
     struct bucket *b;
 
-    if (admin && authorization) {
-        b = find(l, hash(l, 't', authorization), full, now_us, true);
+    if (admin && token) {
+        b = find(l, hash(l, 't', token), full, now_us, true);
         b->exempt = true;
     }
     if (status != 401)
@@ -146,9 +146,9 @@ void limit_note_at(struct limit *l, const char *authorization,
     b->tokens -= 1;
 }
 
-void limit_note(struct app *app, const char *authorization, const char *peer,
+void limit_note(struct app *app, const char *token, const char *peer,
                 int status, bool admin)
 {
-    limit_note_at(app->limit, authorization, peer, status, admin,
+    limit_note_at(app->limit, token, peer, status, admin,
                   clock_mono_us());
 }

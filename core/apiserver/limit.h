@@ -17,15 +17,15 @@ struct limit;
 struct limit *limit_create(int64_t rate);
 void limit_destroy(struct limit *l); /* NULL is fine */
 
-/* May this request pass? false: 429. */
-bool limit_pass(struct limit *l, const char *authorization, const char *peer,
+/* May a request with that token (NULL = none) pass? false: 429. */
+bool limit_pass(struct limit *l, const char *token, const char *peer,
                 int64_t now_us);
 
 /* How it ended: a 401 counts against its address, an administrator's token is
  * limited no more. */
-void limit_note(struct app *app, const char *authorization, const char *peer,
+void limit_note(struct app *app, const char *token, const char *peer,
                 int status, bool admin);
-void limit_note_at(struct limit *l, const char *authorization,
+void limit_note_at(struct limit *l, const char *token,
                    const char *peer, int status, bool admin, int64_t now_us);
 
 #endif

@@ -11,14 +11,13 @@
  *     container's own. Its secret is derived, it ends with the lock, and
  *     nothing has to be written to make or to expire it.
  *
- * Forms: "Bearer T" or "OAuth2 T"; T is a bare secret, or v2/uuid/secret,
- * perhaps with /container-uuid behind it, which must then match.
+ * A token is a bare secret, or v2/uuid/secret, perhaps with /container-uuid
+ * behind it, which must then match.
  */
 #include "core/apiserver/who.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/apiserver/app.h"
 #include "core/base/clock.h"
@@ -28,6 +27,7 @@
 #include "core/base/secret.h"
 #include "core/base/text.h"
 #include "core/io/crypt.h"
+#include "core/io/httpd.h"
 #include "core/store/store.h"
 
 enum { SECRET_MAX = 256 };
@@ -47,18 +47,6 @@ void who_fini(struct who *w)
 static int refuse(struct err *err)
 {
     return err_set(err, ERR_AUTH, "Not logged in");
-}
-
-static const char *skip_scheme(const char *header)
-{
-    static const char *const schemes[] = {"Bearer ", "OAuth2 "};
-
-    for (size_t i = 0; header && i < MEM_COUNT(schemes); i++) {
-        size_t n = strlen(schemes[i]);
-        if (strncasecmp(header, schemes[i], n) == 0)
-            return header + n + strspn(header + n, " ");
-    }
-    return NULL;
 }
 
 /* The next part up to a slash; -1 when it is longer than out. */
@@ -215,7 +203,7 @@ static int check_parsed(const struct app_cfg *cfg, struct store_tx *tx,
 int who_check(const struct app_cfg *cfg, struct store_tx *tx,
               const char *authorization, struct who *ret, struct err *err)
 {
-    const char *text = skip_scheme(authorization);
+    const char *text = httpd_token(authorization);
     struct who w = {0};
     struct token t;
 

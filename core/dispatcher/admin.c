@@ -223,21 +223,9 @@ static const struct route {
 
 /* --- the gate ---------------------------------------------------------------- */
 
-/* The token after a known scheme; NULL when there is none. */
-static const char *given_token(const struct httpd_req *req)
-{
-    static const char *const schemes[] = { "Bearer ", "OAuth2 " };
-    const char *h = httpd_header(req, "authorization");
-
-    for (size_t i = 0; h && i < MEM_COUNT(schemes); i++)
-        if (!strncasecmp(h, schemes[i], strlen(schemes[i])))
-            return h + strlen(schemes[i]);
-    return NULL;
-}
-
 static bool may_pass(struct admin *a, struct httpd_req *req)
 {
-    const char *token = given_token(req);
+    const char *token = httpd_token(httpd_header(req, "authorization"));
 
     if (!*a->token) {
         httpd_reply_error(req,

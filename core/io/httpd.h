@@ -90,6 +90,9 @@ const char *httpd_target(const struct httpd_req *req);
 const char *httpd_query(const struct httpd_req *req);
 /* Name in any case; the first such header, blanks trimmed; NULL = absent. */
 const char *httpd_header(const struct httpd_req *req, const char *name);
+/* The token in the value of an Authorization header, "Bearer T" or Arvados'
+ * older "OAuth2 T"; NULL: the value is NULL, or of another scheme. */
+const char *httpd_token(const char *authorization);
 /* All headers in order: false at the end. Names are in lower case. */
 bool httpd_header_at(const struct httpd_req *req, size_t i,
                      const char **name, const char **value);

@@ -159,6 +159,19 @@ const char *httpd_header(const struct httpd_req *r, const char *name)
     return NULL;
 }
 
+const char *httpd_token(const char *authorization)
+{
+    static const char *const schemes[] = {"Bearer ", "OAuth2 "};
+
+    for (size_t i = 0; authorization && i < MEM_COUNT(schemes); i++) {
+        size_t n = strlen(schemes[i]);
+
+        if (strncasecmp(authorization, schemes[i], n) == 0)
+            return authorization + n + strspn(authorization + n, " ");
+    }
+    return NULL;
+}
+
 const char *httpd_body(const struct httpd_req *r, size_t *ret_len)
 {
     *ret_len = r->body.len;

@@ -217,6 +217,10 @@ def rates_are_limited(s):
                 for _ in range(60)]
     codes = hammer(s.user)
     assert codes.count(200) >= 10 and 429 in codes, codes
+    # However a token is written, it is the same one.
+    codes = [s.request("GET", "users/current", " " * n + s.user).status
+             for n in range(1, 60)]
+    assert 429 in codes, codes
     assert set(hammer(s.dispatcher)) == {200}  # administrators are not
     codes = hammer("x" * 50)
     assert 401 in codes and codes[-1] == 429, codes

@@ -414,10 +414,24 @@ static void large_replies_arrive_whole(void **state)
     close(fd);
 }
 
+static void a_token_follows_its_scheme(void **state)
+{
+    (void) state;
+    assert_string_equal(httpd_token("Bearer abc"), "abc");
+    assert_string_equal(httpd_token("bearer   abc"), "abc");
+    assert_string_equal(httpd_token("OAuth2 v2/x/y"), "v2/x/y");
+    assert_string_equal(httpd_token("Bearer "), "");
+    assert_null(httpd_token("Basic abc"));
+    assert_null(httpd_token("Bearer"));
+    assert_null(httpd_token(""));
+    assert_null(httpd_token(NULL));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, srv_start, srv_finish)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_follows_its_scheme),
         T(malformed_requests_are_refused),
         T(malformed_requests_in_small_pieces),
         T(heads_and_bodies_are_bounded),
