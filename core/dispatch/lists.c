@@ -11,7 +11,9 @@
  *
  * Lists are rare while nothing is open (SyncInterval), and quick, with a
  * growing pause, while something is: an instance without an address, a create
- * of unknown outcome, a destroy to be confirmed, a miss to be checked.
+ * of unknown outcome, a destroy to be confirmed, a miss to be checked. One list
+ * settles many of these, so where calls are limited it goes first: destroys,
+ * which are repeated until a list confirms them, would keep it out for ever.
  *
  * Loop thread only.
  */
@@ -127,6 +129,16 @@ static bool impatient(struct backend *b)
     return creates_unsettled(b);
 }
 
+/* Quick, but no more than half of the calls that may be made. */
+static int64_t fast_pause(struct backend *b)
+{
+    int64_t fast = FAST_US << b->list_fast;
+    int64_t half = b->pace.per_s > 0 ? 2000000 / b->pace.per_s : 0;
+
+    b->list_fast += b->list_fast < FAST_STEPS;
+    return fast > half ? fast : half;
+}
+
 static void schedule(struct backend *b)
 {
     int64_t now = core_now(b->d);
@@ -135,9 +147,8 @@ static void schedule(struct backend *b)
     if (b->list_again) {
         pause = 0;
     } else if (impatient(b)) {
-        int64_t fast = FAST_US << b->list_fast;
+        int64_t fast = fast_pause(b);
 
-        b->list_fast += b->list_fast < FAST_STEPS;
         pause = fast < pause ? fast : pause;
     } else {
         b->list_fast = 0;
@@ -194,7 +205,7 @@ static void list_now(struct backend *b)
         return;
     if (now < b->list_hold.until_us)
         next = b->list_hold.until_us;
-    else if (pace_take(&b->pace, now, &next))
+    else if (pace_take_first(&b->pace, now, &next))
         next = 0;
     if (next > 0) {
         list_at(b, next);

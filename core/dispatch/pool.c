@@ -32,10 +32,11 @@
 #include "core/model/itypes.h"
 #include "core/port/cloud.h"
 
-bool pace_take(struct pace *p, int64_t now_us, int64_t *ret_next_us)
-{
-    enum { SECOND_US = 1000000 };
+enum { SECOND_US = 1000000 };
 
+/* Take the n-th token from now on; only the first may be there. */
+static bool take(struct pace *p, int n, int64_t now_us, int64_t *ret_next_us)
+{
     if (p->per_s <= 0)
         return true;
     int64_t cost = SECOND_US / p->per_s;
@@ -44,12 +45,23 @@ bool pace_take(struct pace *p, int64_t now_us, int64_t *ret_next_us)
     if (p->credit_us > SECOND_US)
         p->credit_us = SECOND_US;
     p->last_us = now_us;
-    if (p->credit_us < cost) {
-        *ret_next_us = now_us + cost - p->credit_us;
+    if (p->credit_us < n * cost) {
+        *ret_next_us = now_us + n * cost - p->credit_us;
         return false;
     }
     p->credit_us -= cost;
     return true;
+}
+
+bool pace_take(struct pace *p, int64_t now_us, int64_t *ret_next_us)
+{
+    return take(p, p->claimed ? 2 : 1, now_us, ret_next_us);
+}
+
+bool pace_take_first(struct pace *p, int64_t now_us, int64_t *ret_next_us)
+{
+    p->claimed = !take(p, 1, now_us, ret_next_us);
+    return !p->claimed;
 }
 
 const char *pool_tag_name(const struct dispatch *d, const char *name,

@@ -23,6 +23,7 @@ struct pace {
     int64_t per_s; /* 0 = unlimited */
     int64_t credit_us;
     int64_t last_us;
+    bool claimed;  /* the next token is for somebody who goes first */
 };
 
 struct backend {
@@ -98,5 +99,8 @@ const char *pool_tag_of(const struct cloud_instance *i, const char *key);
 
 /* Take one token; false: none before *ret_next_us. */
 bool pace_take(struct pace *p, int64_t now_us, int64_t *ret_next_us);
+/* The same for one who goes first: if there is none, the next is kept for
+ * him, and he must ask again at *ret_next_us. */
+bool pace_take_first(struct pace *p, int64_t now_us, int64_t *ret_next_us);
 
 #endif

@@ -421,6 +421,43 @@ static void test_max_cloud_ops_per_second(void **state)
     close_bench(&b);
 }
 
+static void count_one(void *arg, const struct dispatch_instance *i)
+{
+    (void) i;
+    ++*(size_t *) arg;
+}
+
+static bool no_instance_known(struct rig *r)
+{
+    size_t n = 0;
+
+    if (!r->d)
+        return false;
+    dispatch_each_instance(r->d, count_one, &n);
+    return n == 0;
+}
+
+/* More destroys are due than may be made, again and again: the lists that
+ * settle them are made all the same. */
+static void test_destroys_do_not_starve_lists(void **state)
+{
+    (void) state;
+    EACH_SEED(r)
+    {
+        r->cfg.max_instances = r->cfg.max_create_ops = 60;
+        r->cfg.max_cloud_ops_per_s = 5;
+        r->cfg.timeout_shutdown_ms = 2000;
+        rig_start(r);
+        for (int i = 0; i < 60; i++)
+            rig_submit(r, 8, 30);
+        rig_run(r, long_time, rig_all_final);
+        for (size_t i = 0; i < r->cloud->vms.n; i++)
+            dispatch_kill_instance(r->d, r->cloud->vms.v[i]->id, "a test",
+                                   NULL);
+        assert_true(rig_run(r, 2 * MINUTE * SIM_S, no_instance_known));
+    }
+}
+
 static void test_initial_quota_estimate(void **state)
 {
     struct bench b;
@@ -601,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_timeout_stale_run_lock),
         cmocka_unit_test(test_max_create_ops),
         cmocka_unit_test(test_max_cloud_ops_per_second),
+        cmocka_unit_test(test_destroys_do_not_starve_lists),
         cmocka_unit_test(test_initial_quota_estimate),
         cmocka_unit_test(test_timeout_cloud_call),
         cmocka_unit_test(test_timeouts_of_sessions),
