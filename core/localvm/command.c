@@ -121,11 +121,13 @@ int command_probe(const struct state *s, const struct jsn *in,
     struct cgroup root;
     struct mode mode;
     struct jsn_w w;
+    char user[64];
 
     (void) s;
     (void) in;
-    (void) err;
     mode_find(&mode);
+    if (mode_user(&mode, user, sizeof user, err) < 0)
+        return -1;
     cgroup_find(&root);
     jsn_w_init(&w, out);
     jsn_w_obj(&w, NULL);

@@ -24,7 +24,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,14 +154,11 @@ static int prepare_plain(const struct vm *vm, struct err *err)
 static int choose_run(const struct vm *vm, const struct mode *mode,
                       struct vm_run *run, struct err *err)
 {
-    const struct passwd *pw = mode->degraded ? getpwuid(geteuid()) : NULL;
     struct addr_range range;
 
     memset(run, 0, sizeof *run);
-    if (mode->degraded && !pw)
-        return err_set(err, ERR_CONFIG, "uid %u has no name to log in with",
-                       (unsigned) geteuid());
-    text_copy(run->user, pw ? pw->pw_name : "root", sizeof run->user);
+    if (mode_user(mode, run->user, sizeof run->user, err) < 0)
+        return -1;
     run->degraded = mode->degraded;
     text_copy(run->reason, mode->reason, sizeof run->reason);
     if (addr_parse_range(vm->spec.address_range, &range, err) < 0)

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,4 +78,29 @@ void mode_find(struct mode *ret)
 out:
     mem_close(&fds[0]);
     mem_close(&fds[1]);
+}
+
+static bool is_shell(const char *path)
+{
+    const char *base = strrchr(path, '/');
+
+    base = base ? base + 1 : path;
+    return access(path, X_OK) == 0 && strcmp(base, "nologin") != 0 &&
+           strcmp(base, "false") != 0;
+}
+
+int mode_user(const struct mode *mode, char *ret, size_t size, struct err *err)
+{
+    const struct passwd *pw = mode->degraded ? getpwuid(geteuid()) : NULL;
+
+    if (mode->degraded && !pw)
+        return err_set(err, ERR_CONFIG, "uid %u has no name to log in with; "
+                       "run this as a user with an account",
+                       (unsigned) geteuid());
+    if (pw && *pw->pw_shell && !is_shell(pw->pw_shell))
+        return err_set(err, ERR_CONFIG, "user %.32s cannot log in: its shell "
+                       "is %.80s; run this as another user", pw->pw_name,
+                       pw->pw_shell);
+    text_copy(ret, pw ? pw->pw_name : "root", size);
+    return 0;
 }

@@ -9,6 +9,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -22,5 +23,13 @@ struct mode {
 uint64_t mode_flags(void);
 
 void mode_find(struct mode *ret);
+
+/*
+ * Whom a VM's sshd lets in: root, or in degraded mode the user that this runs
+ * as. -1 (ERR_CONFIG) where that one has no name or no shell: sshd runs every
+ * command with the account's login shell.
+ */
+int mode_user(const struct mode *mode, char *ret, size_t size,
+              struct err *err);
 
 #endif
