@@ -120,7 +120,8 @@ interrupted()
 
 # --- starting --------------------------------------------------------------
 
-crunchctl() { timeout 60 "$build/crunchctl" "$@"; }
+# In the foreground, so that Ctrl-C reaches it too.
+crunchctl() { timeout --foreground 60 "$build/crunchctl" "$@"; }
 
 find_build()
 {
@@ -141,7 +142,8 @@ find_build()
 probe_vms()
 {
     reply=$(echo '{}' | timeout 30 "$build/cdc-local-vm" \
-        --state "$dir/probe" probe) || give_up "cdc-local-vm: $reply"
+        --state "$dir/probe" probe) ||
+        give_up "$(printf '%s' "$reply" | sed 's/.*"text":"//; s/"}}$//')"
     degraded=
     case $reply in
     *'"degraded":true'*)
