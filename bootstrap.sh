@@ -18,14 +18,24 @@ usage: ./bootstrap.sh [options] {build | check | demo}
   check   build, run every test and lint, compile with clang, make distcheck
   demo    build, then run containers on local VMs
 
-  --no-install     only list the packages that are missing; exit 3 if any are
+  --no-install     install nothing: list the packages that are missing and
+                   exit with 3 if any are
   --builddir DIR   build there instead of in ./build
   --help           show this text
+
+Exit code: 0 it went well; 1 it did not; 2 wrong arguments; 3 packages are
+missing (--no-install).
 USAGE
 }
 
 say()  { printf 'bootstrap: %s\n' "$*"; }
 die()  { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
+
+wrong_arguments()
+{
+    printf 'bootstrap: %s (see ./bootstrap.sh --help)\n' "$*" >&2
+    exit 2
+}
 
 # --- packages --------------------------------------------------------------
 
@@ -138,6 +148,8 @@ provide_packages()
     if [ $install = no ]; then
         counted=yes
         say "missing packages: $missing"
+        say "(as root: apt-get install --no-install-recommends ..., or leave" \
+            "out --no-install)"
         exit 3
     fi
     # shellcheck disable=SC2086 # a list of names
@@ -153,9 +165,12 @@ configure_in()
 {
     dir=$1
     shift
-    mkdir -p "$dir"
-    [ -x "$srcdir/configure" ] || (cd "$srcdir" && autoreconf -fi) ||
-        die "autoreconf failed"
+    mkdir -p "$dir" || die "no build folder can be made here;" \
+        "name one that can be written to: --builddir DIR"
+    # autoreconf writes Makefile.in last: without it, it was interrupted.
+    if [ ! -x "$srcdir/configure" ] || [ ! -f "$srcdir/Makefile.in" ]; then
+        (cd "$srcdir" && autoreconf -fi) || die "autoreconf failed"
+    fi
     [ -f "$dir/Makefile" ] || (cd "$dir" && "$srcdir/configure" -q "$@") ||
         die "configure failed (see $dir/config.log)"
 }
@@ -274,7 +289,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --no-install) install=no ;;
     --builddir)
-        [ $# -ge 2 ] || die "--builddir needs a folder"
+        [ $# -ge 2 ] || wrong_arguments "--builddir needs a folder"
         builddir=$2
         shift
         ;;
@@ -284,13 +299,11 @@ while [ $# -gt 0 ]; do
         exit 0
         ;;
     build | check | demo)
-        [ -z "$command" ] || die "one command at a time"
+        [ -z "$command" ] || wrong_arguments "one command at a time"
         command=$1
         ;;
-    *)
-        usage >&2
-        exit 2
-        ;;
+    -*) wrong_arguments "unknown option $1" ;;
+    *) wrong_arguments "unknown command $1" ;;
     esac
     shift
 done
