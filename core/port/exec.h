@@ -75,6 +75,7 @@ struct exec_port {
                        void *arg);
     /* A command whose stdout is delivered line by line (without newline, at
      * most 64 KiB each) until it ends, is cancelled, or the session breaks.
+     * A longer line, or more output than 4 MiB a second, ends it: TOO_LARGE.
      * No deadline; the caller watches for silence. stdin stays open; cancel
      * closes it. */
     struct op *(*stream)(struct exec_port *x, struct exec_session *s,

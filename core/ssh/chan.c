@@ -17,7 +17,8 @@
  *
  * Output is capped; what exceeds the cap is read and dropped, so that a
  * talkative command cannot stop the connection. A stream hands over whole
- * lines as they come.
+ * lines as they come. It has a rate: the lines wait for the loop thread, and
+ * an instance that writes faster than anybody reads would fill the memory.
  */
 #include "core/ssh/chan.h"
 
@@ -34,6 +35,8 @@ enum {
     CHAN_LINE_MAX = 64 << 10,
     CHAN_CHUNK = 3 << 10, /* with its packet around it, below 4 KiB */
     CHAN_GRACE_US = 500 * 1000,
+    CHAN_SECOND_US = 1000 * 1000,
+    CHAN_STREAM_RATE = 4 << 20, /* bytes a second: 40,000 events */
 };
 
 /* --- callbacks of libssh --------------------------------------------------- */
@@ -65,6 +68,20 @@ static void split_lines(struct chan *c)
         err_set(&c->err, ERR_TOO_LARGE, "a line of more than 64 KiB");
 }
 
+/* Count what has come. */
+static void check_rate(struct chan *c, size_t n)
+{
+    int64_t now = clock_mono_us();
+
+    if (now - c->second_us >= CHAN_SECOND_US) {
+        c->second_us = now;
+        c->second_bytes = 0;
+    }
+    c->second_bytes += n;
+    if (c->second_bytes > CHAN_STREAM_RATE)
+        err_set(&c->err, ERR_TOO_LARGE, "more than 4 MiB in a second");
+}
+
 static int on_data(ssh_session session, ssh_channel channel, void *data,
                    uint32_t len, int is_stderr, void *arg)
 {
@@ -77,6 +94,7 @@ static int on_data(ssh_session session, ssh_channel channel, void *data,
     } else if (c->op->kind == SHARD_EXEC) {
         keep(&c->out, data, len);
     } else if (!c->err.class) {
+        check_rate(c, len);
         keep(&c->out, data, len);
         split_lines(c);
     }

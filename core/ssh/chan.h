@@ -35,11 +35,13 @@ struct chan {
     struct ssh_channel_callbacks_struct *callbacks;
     size_t sent;           /* bytes of op->input */
     bool requested;        /* the exec request left: an effect may happen */
-    bool eof_sent, eof, closed, has_status, killed, cancelled;
+    bool eof_sent, eof, closed, has_status, killed;
     int status;
     int64_t status_us;     /* when the exit status came */
     struct buf out, errout;
-    struct err err;        /* of a stream whose line is too long */
+    int64_t second_us;     /* of a stream: when its present second began, */
+    size_t second_bytes;   /* and what came in it */
+    struct err err;        /* of a stream that exceeds a limit */
     const struct conn_host *host;
 };
 

@@ -394,6 +394,9 @@ static void test_streams(void **state)
     assert_int_equal(g.outcome, OP_CANCELLED);
     g = stream(s->session, "head -c 200000 /dev/zero | tr '\\0' x; sleep 60");
     assert_int_equal(g.err.class, ERR_TOO_LARGE);
+    g = stream(s->session, "yes 'a line of the stream'; sleep 60");
+    assert_int_equal(g.err.class, ERR_TOO_LARGE);
+    assert_in_range(g.lines, 1, 1 << 20);
     close_session(s);
 }
 
