@@ -244,12 +244,18 @@ static int run(const struct verb *verb, int argc, char **argv)
     client_destroy(ctl.client);
     free(ctl.opts);
     free(ctl.args);
-    if (fflush(stdout) != 0 && rc == 0)
-        rc = ctl_fail(CTL_FAILED, "cannot write to standard output");
     return rc;
 }
 
-int main(int argc, char **argv)
+/* What could not be written was not said: a script would take it for done. */
+static int close_output(int rc)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && rc == 0)
+        return ctl_fail(CTL_FAILED, "cannot write to standard output");
+    return rc;
+}
+
+static int run_word(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
     const struct verb *verb = find_verb(name);
@@ -271,4 +277,9 @@ int main(int argc, char **argv)
         return CTL_OK;
     }
     return ctl_fail(CTL_USAGE, "unknown verb %s (try crunchctl --help)", name);
+}
+
+int main(int argc, char **argv)
+{
+    return close_output(run_word(argc, argv));
 }

@@ -104,25 +104,39 @@ static int submit_line(struct ctl *ctl, const char *line, size_t n,
     return create(ctl, body.data, made, err);
 }
 
+/* The next line without its end; 0 = there is none. -1 = it is longer than
+ * the buffer may be: a file without line ends must not fill the memory. */
+static int read_line(FILE *f, struct buf *line)
+{
+    int c;
+
+    buf_reset(line);
+    while ((c = getc_unlocked(f)) != EOF && c != '\n')
+        if (buf_putc(line, (char) c) < 0)
+            return -1;
+    return c == '\n' || line->len > 0;
+}
+
 static int submit_lines(struct ctl *ctl, FILE *f, const char *name,
                         struct uuids *made)
 {
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
-    int rc = 0;
+    CLEANUP(buf_fini) struct buf line;
+    int rc = 0, more;
 
-    for (int no = 1; (n = getline(&line, &cap, f)) >= 0; no++) {
+    buf_init(&line, SUBMIT_MAX);
+    for (int no = 1; (more = read_line(f, &line)) != 0; no++) {
         struct err err;
 
-        if (strspn(line, " \t\r\n") == (size_t) n)
+        if (more < 0 || no > SUBMIT_LINES)
+            return ctl_fail(CTL_FAILED, "%s:%d: too long; the rest was not "
+                                        "read", name, no);
+        if (strspn(line.data, " \t\r") == line.len)
             continue;
-        if (n > SUBMIT_MAX || no > SUBMIT_LINES)
-            rc = ctl_fail(CTL_FAILED, "%s:%d: too long", name, no);
-        else if (submit_line(ctl, line, (size_t) n, made, &err) < 0)
+        if (submit_line(ctl, line.data, line.len, made, &err) < 0)
             rc = ctl_fail(CTL_FAILED, "%s:%d: %s", name, no, err.text);
     }
-    free(line);
+    if (ferror(f))
+        return ctl_fail(CTL_FAILED, "%s: %s", name, strerror(errno));
     return rc;
 }
 

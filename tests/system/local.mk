@@ -2,7 +2,8 @@
 #
 # system: the real programs together.
 EXTRA_DIST += tests/system/cluster.py
-SYSTEM_TESTS += tests/system/t_200.py tests/system/t_ctl.py \
+SYSTEM_TESTS += tests/system/t_200.py tests/system/t_break.py \
+	tests/system/t_ctl.py \
 	tests/system/t_degraded.py tests/system/t_faults.py \
 	tests/system/t_kill9.py tests/system/t_service.py \
 	tests/system/t_settings.py
