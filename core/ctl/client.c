@@ -216,11 +216,6 @@ int client_catch_interrupt(struct client *c, struct err *err)
     return loop_signal(c->loop, SIGINT, on_interrupt, c, err);
 }
 
-bool client_interrupted(const struct client *c)
-{
-    return c->interrupted;
-}
-
 static void on_awake(void *arg)
 {
     struct client *c = arg;

@@ -45,6 +45,5 @@ int client_fetch(struct client *c, const char *path, int64_t offset,
 bool client_sleep(struct client *c, int64_t ms);
 /* From now on SIGINT does not end the program but a client_sleep(). */
 int client_catch_interrupt(struct client *c, struct err *err);
-bool client_interrupted(const struct client *c);
 
 #endif

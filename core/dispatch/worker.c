@@ -93,7 +93,7 @@ void worker_free(struct worker *w)
     struct deadline *all[] = {
         &w->destroy_timer, &w->tags_timer, &w->link_timer, &w->boot_timer,
         &w->boot_limit, &w->watch_timer, &w->list_timer, &w->silence,
-        &w->idle_timer, &w->start_timer};
+        &w->idle_timer};
     char *texts[] = {
         w->key, w->id, w->name, w->address, w->user, w->token, w->secret,
         w->pinned, w->listed_key, w->placement, w->type_name, w->why_down,

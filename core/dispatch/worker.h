@@ -126,7 +126,6 @@ struct worker {
     struct need free;
     unsigned start_failures;     /* in a row */
     struct holdoff start_hold;
-    struct deadline start_timer;
 };
 
 struct worker *worker_create(struct backend *b, const char *id);

@@ -343,11 +343,6 @@ void admin_set_problem(struct admin *a, const char *text)
     text_copy(a->problem, text, sizeof a->problem);
 }
 
-int admin_port(const struct admin *a)
-{
-    return httpd_port(a->httpd);
-}
-
 void admin_stop(struct admin *a, void (*done)(void *arg), void *arg)
 {
     httpd_stop(a->httpd, 2000, done, arg);

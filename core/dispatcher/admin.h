@@ -31,7 +31,6 @@ struct admin *admin_create(const struct admin_options *o, struct err *err);
 void admin_set_dispatch(struct admin *a, struct dispatch *d);
 /* Shown by /_health/ping while there is no dispatcher. */
 void admin_set_problem(struct admin *a, const char *text);
-int admin_port(const struct admin *a);
 void admin_stop(struct admin *a, void (*done)(void *arg), void *arg);
 void admin_destroy(struct admin *a); /* NULL is fine */
 

@@ -98,8 +98,6 @@ bool httpd_header_at(const struct httpd_req *req, size_t i,
                      const char **name, const char **value);
 /* NUL-terminated beyond *ret_len; never NULL. */
 const char *httpd_body(const struct httpd_req *req, size_t *ret_len);
-/* The bytes, for the caller to free: saves a copy for large bodies. */
-char *httpd_take_body(struct httpd_req *req, size_t *ret_len);
 /* Numeric address of the client, without port. */
 const char *httpd_peer(const struct httpd_req *req);
 /* X-Request-Id if the client sent a usable one (visible ASCII, at most 1024),
@@ -107,10 +105,6 @@ const char *httpd_peer(const struct httpd_req *req);
 const char *httpd_request_id(const struct httpd_req *req);
 /* Microseconds since the first byte of the request. */
 int64_t httpd_age_us(const struct httpd_req *req);
-
-/* A pointer of the handler's own; starts as NULL. */
-void httpd_set_data(struct httpd_req *req, void *data);
-void *httpd_data(const struct httpd_req *req);
 
 /* --- replying ------------------------------------------------------------*/
 

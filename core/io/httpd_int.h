@@ -57,7 +57,6 @@ struct httpd_req {
     bool pending; /* the handler owes a reply */
     char id[25];
     int64_t begun_us;
-    void *data;
     void (*gone_fn)(void *arg);
     void *gone_arg;
     struct loop_timer *gone_timer;

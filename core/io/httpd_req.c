@@ -40,7 +40,6 @@ void req_reset(struct httpd_req *r)
     r->method = "";
     r->id[0] = '\0';
     r->begun_us = 0;
-    r->data = NULL;
 }
 
 void req_fini(struct httpd_req *r)
@@ -178,11 +177,6 @@ const char *httpd_body(const struct httpd_req *r, size_t *ret_len)
     return r->body.data;
 }
 
-char *httpd_take_body(struct httpd_req *r, size_t *ret_len)
-{
-    return buf_take(&r->body, ret_len);
-}
-
 static struct httpd_conn *conn_of(struct httpd_req *r)
 {
     return MEM_CONTAINER(r, struct httpd_conn, req);
@@ -228,16 +222,6 @@ const char *httpd_request_id(const struct httpd_req *req)
 int64_t httpd_age_us(const struct httpd_req *r)
 {
     return r->begun_us ? clock_mono_us() - r->begun_us : 0;
-}
-
-void httpd_set_data(struct httpd_req *r, void *data)
-{
-    r->data = data;
-}
-
-void *httpd_data(const struct httpd_req *r)
-{
-    return r->data;
 }
 
 static void tell_gone(void *arg)

@@ -197,8 +197,3 @@ void wire_close(struct wire *w)
     w->closing = true;
     uv_close((uv_handle_t *) &w->tcp, on_closed);
 }
-
-bool wire_closing(const struct wire *w)
-{
-    return w->closing;
-}

@@ -59,6 +59,5 @@ size_t wire_unsent(const struct wire *w);
 void wire_shut(struct wire *w);
 /* Twice is fine. */
 void wire_close(struct wire *w);
-bool wire_closing(const struct wire *w);
 
 #endif

@@ -85,10 +85,7 @@ int mnt_sys(const char *target, struct err *err);
  * links. The host's /dev is never shown: its nodes could be changed there. */
 int mnt_dev(const char *target, struct err *err);
 
-/* v1: the tree's hierarchy as the caller's cgroup namespace shows it.
- * controller as in /proc/cgroups ("memory"; "cpu,cpuacct" where they are
- * mounted together). v2: mnt_cgroup2(). */
-int mnt_cgroup1(const char *controller, const char *target, struct err *err);
+/* v2, as the caller's cgroup namespace shows it. */
 int mnt_cgroup2(const char *target, struct err *err);
 
 /* Make new_root the root of this process and drop the old one. new_root

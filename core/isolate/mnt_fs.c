@@ -140,12 +140,6 @@ int mnt_sys(const char *target, struct err *err)
                     target, err);
 }
 
-int mnt_cgroup1(const char *controller, const char *target, struct err *err)
-{
-    return plain_fs("cgroup", controller,
-                    MNT_NOSUID | MNT_NODEV | MNT_NOEXEC, target, err);
-}
-
 int mnt_cgroup2(const char *target, struct err *err)
 {
     return plain_fs("cgroup2", "", MNT_NOSUID | MNT_NODEV | MNT_NOEXEC,

@@ -243,7 +243,4 @@ void store_get_stats(struct store *st, struct store_stats *ret);
 /* "SQLite 3.40.1, WAL, synchronous=FULL, group commit": for people. */
 const char *store_durability(const struct store *st);
 
-/* The schema version that this program makes. */
-int store_schema_version(void);
-
 #endif

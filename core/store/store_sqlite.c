@@ -25,11 +25,6 @@
 #include "core/store/store_sqlite.h"
 #include "core/store/store_sqlite_mig.h"
 
-int store_schema_version(void)
-{
-    return mig_version();
-}
-
 const char *store_durability(const struct store *st)
 {
     return st->durability;
