@@ -3,8 +3,7 @@
  * The composition root of crunch-dispatch-cloud.
  *
  *   app_create   configuration -> log -> state directory (locked) -> journal
- *                -> drivers (loaded before there are threads) -> SSH -> API
- *                client -> management API
+ *                -> drivers -> SSH -> API client -> management API
  *   app_run      asks the API server who we are, again and again until it
  *                answers; what it is decides three defaults and which runner
  *                is deployed; then core/dispatch is made and started
