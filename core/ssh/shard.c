@@ -46,8 +46,10 @@ struct shard {
     struct conn_host host;
     pthread_t thread;
     int epoll, wake;
-    pthread_mutex_t lock;       /* guards inbox; never held across a call */
+    pthread_mutex_t lock;       /* inbox, answers; never held across a call */
     VEC(struct message) inbox;
+    size_t answers;             /* posted and not yet delivered */
+    bool destroyed;             /* loop thread: nobody wants answers now */
     VEC(struct conn *) conns;   /* sorted by number; shard thread only */
     int deadlines;              /* ops in flight that have one */
     bool quit;
@@ -72,7 +74,8 @@ void shard_op_free(struct shard_op *op)
 
 /* --- from the shard thread to the loop ------------------------------------ */
 
-/* One posted answer. */
+/* One posted answer. The loop delivers it even after shard_destroy(), so the
+ * shard lives until the last of them has been. */
 struct answer {
     struct shard *shard;
     struct shard_op *op;  /* done */
@@ -82,36 +85,71 @@ struct answer {
     struct err why;       /* broken */
 };
 
+static void shard_free(struct shard *s)
+{
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* The answer has been delivered, or nobody wants it. */
+static void answer_end(struct answer *a)
+{
+    struct shard *s = a->shard;
+    size_t left;
+
+    pthread_mutex_lock(&s->lock);
+    left = --s->answers;
+    pthread_mutex_unlock(&s->lock);
+    if (s->destroyed && left == 0)
+        shard_free(s);
+    free(a->lines);
+    free(a);
+}
+
 static void deliver_done(void *arg)
 {
     struct answer *a = arg;
 
-    a->shard->events.done(a->shard->events.arg, a->op);
-    free(a);
+    if (a->shard->destroyed)
+        shard_op_free(a->op);
+    else
+        a->shard->events.done(a->shard->events.arg, a->op);
+    answer_end(a);
 }
 
 static void deliver_lines(void *arg)
 {
     struct answer *a = arg;
 
-    a->shard->events.lines(a->shard->events.arg, a->id, a->lines, a->n);
-    free(a->lines);
-    free(a);
+    if (!a->shard->destroyed)
+        a->shard->events.lines(a->shard->events.arg, a->id, a->lines, a->n);
+    answer_end(a);
 }
 
 static void deliver_broken(void *arg)
 {
     struct answer *a = arg;
 
-    a->shard->events.broken(a->shard->events.arg, a->id, &a->why);
-    free(a);
+    if (!a->shard->destroyed)
+        a->shard->events.broken(a->shard->events.arg, a->id, &a->why);
+    answer_end(a);
+}
+
+static struct answer *answer_create(struct shard *s)
+{
+    struct answer *a = MEM_NEW(struct answer);
+
+    a->shard = s;
+    pthread_mutex_lock(&s->lock);
+    s->answers++;
+    pthread_mutex_unlock(&s->lock);
+    return a;
 }
 
 static void on_done(void *arg, struct shard_op *op)
 {
-    struct answer *a = MEM_NEW(struct answer);
+    struct answer *a = answer_create(arg);
 
-    a->shard = arg;
     a->op = op;
     loop_post(a->shard->loop, deliver_done, a);
 }
@@ -119,9 +157,8 @@ static void on_done(void *arg, struct shard_op *op)
 static void on_lines(void *arg, uint64_t op, const char *lines, size_t bytes,
                      size_t n)
 {
-    struct answer *a = MEM_NEW(struct answer);
+    struct answer *a = answer_create(arg);
 
-    a->shard = arg;
     a->id = op;
     a->lines = mem_dup(lines, bytes);
     a->n = n;
@@ -130,9 +167,8 @@ static void on_lines(void *arg, uint64_t op, const char *lines, size_t bytes,
 
 static void on_broken(void *arg, uint64_t session, const struct err *why)
 {
-    struct answer *a = MEM_NEW(struct answer);
+    struct answer *a = answer_create(arg);
 
-    a->shard = arg;
     a->id = session;
     a->why = *why;
     loop_post(a->shard->loop, deliver_broken, a);
@@ -345,12 +381,13 @@ void shard_destroy(struct shard *s)
         return;
     post(s, (struct message){ .kind = MSG_QUIT });
     pthread_join(s->thread, NULL);
+    s->destroyed = true;
     for (size_t i = 0; i < s->inbox.n; i++)
         if (s->inbox.v[i].kind == MSG_START)
             shard_op_free(s->inbox.v[i].op);
     VEC_FINI(&s->inbox);
     mem_close(&s->epoll);
     mem_close(&s->wake);
-    pthread_mutex_destroy(&s->lock);
-    free(s);
+    if (s->answers == 0)
+        shard_free(s);
 }

@@ -59,7 +59,9 @@ struct shard_events {
 struct shard *shard_create(struct loop *loop, void *key,
                            const struct shard_events *events,
                            struct err *err);
-void shard_destroy(struct shard *s); /* ends the thread; NULL is fine */
+/* Ends the thread. No event is called from then on; answers that wait in the
+ * loop are dropped there. NULL is fine. */
+void shard_destroy(struct shard *s);
 
 /* From the loop thread. A CONNECT names the new session's number itself. */
 void shard_start(struct shard *s, struct shard_op *op);

@@ -192,8 +192,20 @@ static void deliver_refusal(void *arg)
     struct shard_op so = { .r = op->refusal };
     char key[20];
 
+    if (!op->port) {
+        free(op);
+        return;
+    }
     map_take(op->port->ops, key_of(op->id, key));
     answer(op, &so);
+}
+
+/* The port goes away. The loop still holds an op that is refused. */
+static void op_abandon(struct op *op)
+{
+    op->port = NULL;
+    if (op->refusal.outcome != OP_REFUSED)
+        free(op);
 }
 
 static struct op *refuse(struct op *op, enum err_class class,
@@ -356,7 +368,7 @@ void ssh_port_destroy(struct ssh_port *p)
         return;
     shard_destroy(p->shard);
     while ((value = map_next(p->ops, &key)))
-        free(value);
+        op_abandon(value);
     key = NULL;
     while ((value = map_next(p->sessions, &key)))
         session_free(value);

@@ -597,6 +597,28 @@ static void test_cancelled_connect(void **state)
     close(fd);
 }
 
+/* The process ends while answers are on their way: nobody gets them. */
+static void test_destroy_before_answers(void **state)
+{
+    struct loop *own_loop = loop_create(NULL);
+    struct ssh_port *own = ssh_port_create(own_loop, read_file("user"), 22,
+                                           NULL);
+    struct exec_port *e = ssh_port_exec(own);
+    struct exec_target t = target;
+    struct got g = { 0 };
+    int fd;
+
+    (void) state;
+    t.port = free_port(&fd);
+    close(fd);
+    for (int i = 0; i < 20; i++)
+        e->connect(e, &t, on_connect, on_broken, &g);
+    usleep(200000); /* the loop does not run, so the answers stay in it */
+    ssh_port_destroy(own);
+    loop_destroy(own_loop);
+    assert_false(g.fired);
+}
+
 static int setup(void **state)
 {
     struct err err;
@@ -652,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_close_ends_ops),
         cmocka_unit_test(test_broken_session),
+        cmocka_unit_test(test_destroy_before_answers),
         cmocka_unit_test(test_unanswered_request),
         cmocka_unit_test(test_failing_peers),
         cmocka_unit_test(test_refused_key),
