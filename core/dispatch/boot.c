@@ -131,6 +131,7 @@ static void run_step(struct worker *w, enum boot_step step)
         runner_cmd_deploy(d->cfg, worker_command_user(w), nonce, &cmd);
         req.input = d->cfg->runner;
         req.input_len = d->cfg->runner_size;
+        req.input_kept = true;
         break;
     }
     req.command = cmd.data;

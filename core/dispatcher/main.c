@@ -7,6 +7,7 @@
  * meaning here are accepted with a warning. Exit codes: 0 after SIGTERM, 1
  * something failed, 2 usage or configuration (systemd does not restart then).
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,9 @@ static int run(const struct given *g)
     struct app *app;
     int rc;
 
+    /* Threads that call drivers need memory for moments only, and never all
+     * at once: an arena for each would multiply what a long list leaves. */
+    mallopt(M_ARENA_MAX, 2);
     if (fault_init(&err) < 0) {
         fprintf(stderr, "crunch-dispatch-cloud: %s\n", err.text);
         return 2;

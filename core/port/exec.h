@@ -17,6 +17,7 @@
  * session proves nothing about what was started through it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,8 @@ struct exec_req {
     const char *command;  /* for the remote shell, already quoted */
     const void *input;    /* NULL = no stdin (end of file at once) */
     size_t input_len;
+    bool input_kept;      /* input stays as it is for as long as the port
+                           * lives, and is no secret: it is not copied */
     int64_t deadline_ms;
 };
 

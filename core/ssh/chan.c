@@ -33,7 +33,7 @@
 
 enum {
     CHAN_LINE_MAX = 64 << 10,
-    CHAN_CHUNK = 3 << 10, /* with its packet around it, below 4 KiB */
+    CHAN_CHUNK = 1900, /* with its packet around it, below 2 KiB */
     CHAN_GRACE_US = 500 * 1000,
     CHAN_SECOND_US = 1000 * 1000,
     CHAN_STREAM_RATE = 4 << 20, /* bytes a second: 40,000 events */

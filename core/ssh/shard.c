@@ -63,9 +63,9 @@ void shard_op_free(struct shard_op *op)
     free(op->address);
     free(op->user);
     free(op->command);
-    if (op->input)
-        explicit_bzero(op->input, op->input_len);
-    free(op->input);
+    if (op->input_copy)
+        explicit_bzero(op->input_copy, op->input_len);
+    free(op->input_copy);
     free(op->host_key);
     free(op->out);
     free(op->errout);

@@ -29,8 +29,9 @@ struct shard_op {
     char *label, *address, *user;
     int port;
     char *command;
-    char *input;      /* NULL = end of file at once */
+    const char *input; /* NULL = end of file at once */
     size_t input_len;
+    char *input_copy;  /* what input is, unless somebody keeps it */
     int64_t deadline_us; /* monotonic, absolute; 0 = none */
 
     /* answered */

@@ -261,7 +261,9 @@ static struct op *do_exec(struct exec_port *x, struct exec_session *s,
     so = ask(op, s->id);
     so->command = mem_strdup(req->command);
     if (req->input) {
-        so->input = mem_dup(req->input, req->input_len);
+        if (!req->input_kept)
+            so->input_copy = mem_dup(req->input, req->input_len);
+        so->input = req->input_kept ? req->input : so->input_copy;
         so->input_len = req->input_len;
     }
     so->deadline_us = deadline(req->deadline_ms);

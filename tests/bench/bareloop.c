@@ -289,7 +289,7 @@ static void on_connected(void *arg, const struct exec_connect_result *r)
 {
     struct slot *s = arg;
     CLEANUP(buf_fini) struct buf cmd;
-    struct exec_req req = { .input = cfg.runner, .input_len = cfg.runner_size,
+    struct exec_req req = { .input = cfg.runner, .input_len = cfg.runner_size, .input_kept = true,
                             .deadline_ms = DEADLINE_MS };
     struct err err;
 

@@ -249,7 +249,7 @@ static struct got command(struct exec_session *s, const char *text,
                           const char *input, size_t n, int64_t ms)
 {
     struct got g = { 0 };
-    struct exec_req req = { text, input, n, ms };
+    struct exec_req req = { text, input, n, false, ms };
 
     running++;
     x->exec(x, s, &req, on_exec, &g);
@@ -338,7 +338,7 @@ static void test_commands_at_once(void **state)
     (void) state;
     for (int i = 0; i < 8; i++) {
         char text[40];
-        struct exec_req req = { text, NULL, 0, 10000 };
+        struct exec_req req = { text, NULL, 0, false, 10000 };
 
         snprintf(text, sizeof text, "sleep 0.1; exit %d", i);
         running++;
@@ -403,7 +403,7 @@ static void test_streams(void **state)
 static void test_close_ends_ops(void **state)
 {
     struct got *s = open_session(), e = { 0 };
-    struct exec_req req = { "sleep 60", NULL, 0, 60000 };
+    struct exec_req req = { "sleep 60", NULL, 0, false, 60000 };
 
     (void) state;
     running++;
@@ -419,7 +419,8 @@ static void test_close_ends_ops(void **state)
 static void test_broken_session(void **state)
 {
     struct got *s = open_session(), e = { 0 };
-    struct exec_req req = { "kill -9 $PPID; sleep 60", NULL, 0, 60000 };
+    struct exec_req req = { "kill -9 $PPID; sleep 60", NULL, 0, false,
+                            60000 };
 
     (void) state;
     s->waiting = 1;
