@@ -83,7 +83,7 @@ static int set_up_writer(struct store_tx *tx, const char *path, bool full,
     char text[CHECK_TEXT_MAX] = "";
 
     if (pragma_text(tx, "PRAGMA quick_check(1)", text, sizeof text, err) < 0)
-        return err_prefix(err, "%s is damaged", path);
+        return -1;
     if (strcmp(text, "ok") != 0)
         return err_set(err, ERR_CONFIG, "%s is damaged: %s", path, text);
     if (pragma_text(tx, "PRAGMA journal_mode = WAL", text, sizeof text,
@@ -118,6 +118,17 @@ static int set_up(struct store_tx *tx, const char *path, bool full,
                        "PRAGMA query_only = ON", err);
 }
 
+/* Whichever statement trips over the damage first. */
+static void name_damage(const struct store_tx *tx, const char *path,
+                        struct err *err)
+{
+    int rc = sqlite3_errcode(tx->db) & 0xff;
+
+    if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
+        err_set(err, ERR_CONFIG, "%s is damaged: %s", path,
+                sqlite3_errmsg(tx->db));
+}
+
 struct store_tx *tx_create(const char *path, bool writer, bool full,
                            struct err *err)
 {
@@ -132,8 +143,10 @@ struct store_tx *tx_create(const char *path, bool writer, bool full,
                 tx->db ? sqlite3_errmsg(tx->db) : "no memory");
         goto error;
     }
-    if (set_up(tx, path, full, err) < 0)
+    if (set_up(tx, path, full, err) < 0) {
+        name_damage(tx, path, err);
         goto error;
+    }
     return tx;
 error:
     tx_destroy(tx);

@@ -529,6 +529,20 @@ static void a_damaged_database_is_refused(void **state)
     assert_refused(w, "damaged");
 }
 
+/* Found by the first statement, before anything is checked. */
+static void a_cut_database_is_refused(void **state)
+{
+    struct store_world *w = *state;
+    CLEANUP(mem_free) char *wanted = mem_printf("%s is damaged", w->path);
+
+    store_close(w->st);
+    w->st = NULL;
+    assert_int_equal(truncate(w->path, 3 * 4096), 0);
+    assert_refused(w, wanted);
+    assert_int_equal(truncate(w->path, 600), 0);
+    assert_refused(w, wanted);
+}
+
 /* --------------------------------------------------------- migrations -- */
 
 static const struct mig_step two_steps[] = {
@@ -602,6 +616,7 @@ int main(void)
         T(a_newer_database_is_refused),
         T(a_foreign_database_is_refused),
         T(a_damaged_database_is_refused),
+        T(a_cut_database_is_refused),
         cmocka_unit_test(an_old_database_is_brought_up_to_date),
         cmocka_unit_test(a_step_that_fails_leaves_the_version_before),
     };
