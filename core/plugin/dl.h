@@ -6,8 +6,8 @@
  * Opening shared objects. The only file behind this header includes ltdl.h.
  *
  * A module is bound at once, with local scope, and stays for the life of the
- * process. Safe from any thread, but load before there are threads: the
- * module's constructors run here.
+ * process. Its constructors run here: a program loads while it starts, before
+ * it works. Any thread.
  */
 
 #include <stddef.h>
