@@ -450,8 +450,11 @@ set -e
 sed '$a cdctest:x:64999:64999::/tmp:/bin/sh' /etc/passwd > "$1/passwd"
 chmod 644 "$1/passwd"
 mount --bind "$1/passwd" /etc/passwd
+# The build folder may lie where only root gets to, such as in /root.
+touch "$1/plain-vm"
+mount --bind "$2" "$1/plain-vm"
 exec setpriv --reuid 64999 --regid 64999 --clear-groups --no-new-privs \
-    bash "$1/plain-user.sh" "$1" "$2"
+    bash "$1/plain-user.sh" "$1" "$1/plain-vm"
 END
 cat > "$T/plain-user.sh" <<'END'
 d=$1/plain vm=$2

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cluster  # noqa: E402
 from cluster import Cluster, build, isolate  # noqa: E402
 
 UID = 64242
@@ -26,9 +27,20 @@ def add_user():
     os.unlink(path)
 
 
+def open_build():
+    """The build folder may lie where only root gets to, such as in /root."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt"],
+                   check=True)
+    os.mkdir("/mnt/build")
+    subprocess.run(["mount", "--bind", cluster.BUILD, "/mnt/build"],
+                   check=True)
+    cluster.BUILD = "/mnt/build"
+
+
 def main():
     isolate()
     add_user()
+    open_build()
     with Cluster(types=TYPES, user=UID) as c:
         probe = subprocess.run(
             [build("cdc-local-vm"), "--state", c.path("probe"), "probe"],
