@@ -20,7 +20,9 @@ core_localvm_liblocalvm_a_SOURCES = \
 	core/localvm/vm.c core/localvm/vm.h \
 	core/localvm/wire.c core/localvm/wire.h
 
-LOCALVM_LIBS = core/localvm/liblocalvm.a $(ISOLATE_LIBS) $(CRYPTO_LIBS)
+# Of io only what needs libcrypto alone: the program starts for every call.
+LOCALVM_LIBS = core/localvm/liblocalvm.a core/io/libio.a $(ISOLATE_LIBS) \
+	$(CRYPTO_LIBS)
 
 pkglibexec_PROGRAMS += cdc-local-vm
 cdc_local_vm_SOURCES = core/localvm/main.c

@@ -43,7 +43,7 @@ third_party='
 uv.h       io dispatcher apiserver agent ctl
 curl/      io
 llhttp.h   io
-openssl/   io runner localvm
+openssl/   io runner
 json       base/jsn.c
 yaml.h     conf
 ltdl.h     plugin/dl.c
