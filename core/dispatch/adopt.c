@@ -120,9 +120,11 @@ static void obey(struct worker *w, const struct cloud_instance *i)
         worker_event(w, WORKER_EV_ABSENT, NULL);
         return;
     case CLOUD_FAILED:
-        log_failure(w->d->lg, LOG_WARN, &i->err, "instance failed",
-                    "Instance", w->id, NULL);
-        create_failed_later(w, &i->err);
+        if (w->state < WORKER_SHUTDOWN) { /* told once */
+            log_failure(w->d->lg, LOG_WARN, &i->err, "instance failed",
+                        "Instance", w->id, NULL);
+            create_failed_later(w, &i->err);
+        }
         worker_event(w, WORKER_EV_FAILED, "it failed to start");
         return;
     case CLOUD_STOPPING:

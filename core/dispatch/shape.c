@@ -10,6 +10,7 @@
  * Loop thread only.
  */
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static struct shape *intern(struct cqueue *cq, const struct need *need,
 
     buf_init(&key, 16384);
     make_key(need, types, n_types, its, &key);
+    assert(!key.over); /* ITYPES_MAX numbers of at most four digits */
     s = map_get(cq->shapes, key.data);
     if (s)
         return s;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# io: the event loop, HTTP client and server, child processes, crypto.
+# io: the event loop, HTTP client and server, digests, service manager.
 
 noinst_LIBRARIES += core/io/libio.a
 core_io_libio_a_SOURCES = \
@@ -17,7 +17,6 @@ core_io_libio_a_SOURCES = \
 	core/io/httpd_req.c \
 	core/io/loop.c core/io/loop.h \
 	core/io/loop_pool.c \
-	core/io/proc.c core/io/proc.h \
 	core/io/realports.c core/io/realports.h \
 	core/io/wire.c core/io/wire.h
 
@@ -45,7 +44,3 @@ tests_unit_test_url_LDADD = $(IO_LIBS) $(TEST_LIBS)
 UNIT_TESTS += tests/unit/test_realports
 tests_unit_test_realports_SOURCES = tests/unit/test_realports.c
 tests_unit_test_realports_LDADD = $(IO_LIBS) $(TEST_LIBS)
-
-UNIT_TESTS += tests/unit/test_proc
-tests_unit_test_proc_SOURCES = tests/unit/test_proc.c
-tests_unit_test_proc_LDADD = $(IO_LIBS) $(TEST_LIBS)

@@ -239,31 +239,19 @@ static void read_controllers(const char *dir, char *out, size_t size)
     sysfile_read(path, out, size);
 }
 
-static void find(bool own, struct cgroup *ret)
+void cgroup_find(struct cgroup *ret)
 {
     CLEANUP(mem_free) char *info =
         sysfile_read_all("/proc/self/mountinfo", MOUNTINFO_MAX, NULL);
-    CLEANUP(mem_free) char *self =
-        own ? sysfile_read_all("/proc/self/cgroup", MOUNTINFO_MAX, NULL) : NULL;
     char controllers[512];
 
     memset(ret, 0, sizeof *ret);
     if (!info)
         return;
-    cgroup_parse(info, self, "", ret);
+    cgroup_parse(info, NULL, "", ret);
     read_controllers(ret->dir[CGROUP_UNIFIED], controllers,
                      sizeof controllers);
-    cgroup_parse(info, self, controllers, ret);
-}
-
-void cgroup_find(struct cgroup *ret)
-{
-    find(false, ret);
-}
-
-void cgroup_find_self(struct cgroup *ret)
-{
-    find(true, ret);
+    cgroup_parse(info, NULL, controllers, ret);
 }
 
 /* --- from known directories ---------------------------------------------- */

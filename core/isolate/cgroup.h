@@ -74,9 +74,6 @@ const char *cgroup_tree_name(enum cgroup_tree tree);
  * of /proc/self/mountinfo). Never fails: nothing found = all empty. */
 void cgroup_find(struct cgroup *ret);
 
-/* The group that this process is in. */
-void cgroup_find_self(struct cgroup *ret);
-
 /*
  * Pure: the same from the text of /proc/PID/mountinfo and, for the process's
  * own group, /proc/PID/cgroup (NULL: the top group). controllers is the text

@@ -81,19 +81,23 @@ static void reset_signals(void)
 }
 
 /* Standard input, the pipes, CTL and GO; all else closes. */
-static void arrange_fds(const struct payload_spec *spec, int ctl, int go)
+static int arrange_fds(const struct payload_spec *spec, int ctl, int go,
+                       struct err *err)
 {
     const int from[] = {spec->stage->std_fd[0], spec->out_fd[0],
                         spec->out_fd[1], ctl, go};
     int high[MEM_COUNT(from)];
 
-    for (size_t i = 0; i < MEM_COUNT(from); i++)
+    for (size_t i = 0; i < MEM_COUNT(from); i++) {
         high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 10);
-    for (int i = 0; i < CTL; i++)
-        dup2(high[i], i);
-    dup3(high[CTL], CTL, O_CLOEXEC);
-    dup3(high[GO], GO, O_CLOEXEC);
+        if (high[i] < 0)
+            return err_set_errno(err, errno, "no descriptor for the payload");
+    }
+    for (int i = 0; i < (int) MEM_COUNT(from); i++)
+        if (dup3(high[i], i, i < CTL ? 0 : O_CLOEXEC) < 0)
+            return err_set_errno(err, errno, "no descriptor for the payload");
     ns_close_fds(GO + 1, NULL, 0);
+    return 0;
 }
 
 static const char *env_value(char *const *env, const char *name)
@@ -155,11 +159,16 @@ static int prepare(const struct payload_spec *spec, int ctl, int go,
 {
     const struct node *node = spec->node;
     int r = enter_groups(spec, err);
+    struct err fds = {0};
 
     offer_to_oom();
     reset_signals();
     setsid();
-    arrange_fds(spec, ctl, go);
+    if (arrange_fds(spec, ctl, go, &fds) < 0) {
+        /* CTL is not there; what we were given still is. */
+        payload_tell(ctl, PAYLOAD_FAILED, fds.class, fds.text);
+        _exit(1);
+    }
     if (r < 0)
         return -1;
     return node->plain ? caps_no_new_privs(err)
