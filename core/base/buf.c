@@ -22,7 +22,7 @@
 
 #include "core/base/mem.h"
 
-enum { FIRST_CAP = 64 };
+enum { FIRST_CAP = 64, WIPE_CAP = 64 << 10 };
 
 static char nothing[1];
 
@@ -53,6 +53,20 @@ void buf_reset(struct buf *b)
     terminate(b);
 }
 
+/* Into new memory; what is left behind is overwritten: it may be a secret on
+ * its way to buf_wipe(). Large buffers hold none and are not worth it. */
+static char *moved(struct buf *b, size_t cap)
+{
+    char *data = malloc(cap);
+
+    if (!data)
+        return NULL;
+    memcpy(data, b->data, b->len + 1);
+    explicit_bzero(b->data, b->cap);
+    free(b->data);
+    return data;
+}
+
 /* Make cap hold `want` bytes and the NUL; want <= max. */
 static int grow(struct buf *b, size_t want)
 {
@@ -62,7 +76,9 @@ static int grow(struct buf *b, size_t want)
         cap *= 2;
     if (cap > b->max + 1)
         cap = b->max + 1;
-    char *data = realloc(b->cap ? b->data : NULL, cap);
+    char *data = b->cap && b->cap <= WIPE_CAP
+                     ? moved(b, cap)
+                     : realloc(b->cap ? b->data : NULL, cap);
     if (!data) {
         b->over = true;
         return -1;

@@ -48,7 +48,8 @@ void buf_truncate(struct buf *b, size_t len);
 /* The bytes, owned by the caller; the buffer is empty afterwards. */
 char *buf_take(struct buf *b, size_t *ret_len);
 
-/* Overwrite with zeros, then buf_fini(): for secrets. */
+/* Overwrite with zeros, then buf_fini(): for secrets. Memory that a growing
+ * buffer leaves behind is overwritten too, up to 64 KiB. */
 void buf_wipe(struct buf *b);
 
 #endif
