@@ -5,7 +5,7 @@
 
 dist_doc_DATA += doc/protocol-api.md
 dist_man_MANS += doc/crunch-api-server.8
-EXTRA_DIST += doc/decisions/0004-storage-of-the-api-server.md
+EXTRA_DIST += doc/decisions/0002-storage-of-the-api-server.md
 
 noinst_LIBRARIES += core/apiserver/libapiserver.a
 core_apiserver_libapiserver_a_SOURCES = \

@@ -28,7 +28,7 @@ pkglibexec_PROGRAMS += cdc-local-vm
 cdc_local_vm_SOURCES = core/localvm/main.c
 cdc_local_vm_LDADD = $(LOCALVM_LIBS)
 dist_man_MANS += doc/cdc-local-vm.8
-EXTRA_DIST += doc/decisions/0007-groups-of-local-vms.md
+EXTRA_DIST += doc/decisions/0003-groups-of-local-vms.md
 
 UNIT_TESTS += tests/unit/test_localvm
 tests_unit_test_localvm_SOURCES = tests/unit/test_localvm.c

@@ -65,5 +65,5 @@ tests_unit_test_runner_http_LDADD = $(RUNNER_TEST_LIBS)
 tests_unit_test_watch_SOURCES = tests/unit/test_watch.c
 tests_unit_test_watch_LDADD = $(RUNNER_TEST_LIBS)
 
-EXTRA_DIST += doc/decisions/0010-root-of-a-payload.md \
-	doc/decisions/0011-words-of-a-payload.md
+EXTRA_DIST += doc/decisions/0004-root-of-a-payload.md \
+	doc/decisions/0005-words-of-a-payload.md
