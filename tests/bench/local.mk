@@ -10,3 +10,5 @@ tests_bench_bareloop_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DCDC_RUNNER_PATH='"$(bindir)/crunch-run"'
 tests_bench_bareloop_LDADD = $(DISPATCH_LIBS) $(ARVADOS_LIBS) \
 	$(PLUGIN_LIBS) $(SSHPORT_LIBS) $(STORE_LIBS) $(CONF_LIBS) $(IO_LIBS)
+
+BENCHES += tests/bench/dispatch.py
