@@ -26,7 +26,7 @@
 #include "core/dispatch/gate.h"
 #include "core/port/api.h"
 
-enum { BATCH = 100, BATCHES = 2, PAUSE_US = 10000 };
+enum { BATCH = 100, BATCHES = 2, PAUSE_US = 20000 };
 
 struct batch {
     struct reread *r;
