@@ -50,10 +50,19 @@ static verdict queued(const struct reconcile_view *v)
     return v->impossible ? RECONCILE_LOCK : RECONCILE_NOTHING;
 }
 
+/* It has a process. After a restart it is known from its instance, and from
+ * lists, which leave the mounts out; what it needs is not known without. */
+static verdict alive(const struct reconcile_view *v)
+{
+    if (!v->wanted)
+        return RECONCILE_KILL;
+    return v->admitted ? RECONCILE_NOTHING : RECONCILE_READ_MOUNTS;
+}
+
 static verdict locked(const struct reconcile_view *v)
 {
     if (v->alive > 0)
-        return v->wanted ? RECONCILE_NOTHING : RECONCILE_KILL;
+        return alive(v);
     if (v->lost > 0) {
         if (v->attempt_open)
             return RECONCILE_REVOKE;
@@ -77,7 +86,7 @@ static verdict locked(const struct reconcile_view *v)
 static verdict running(const struct reconcile_view *v)
 {
     if (v->alive > 0)
-        return v->wanted ? RECONCILE_NOTHING : RECONCILE_KILL;
+        return alive(v);
     if (!v->fresh)
         return RECONCILE_READ;
     if (v->lost > 0)

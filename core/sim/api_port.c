@@ -179,6 +179,15 @@ static bool list_matches(const struct call_op *o, const struct ctr *rec)
                   : strcmp(rec->uuid, o->after.uuid) > 0;
 }
 
+/* As on the wire: lists do not select the mounts. */
+static void leave_out_mounts(struct call_op *o)
+{
+    for (size_t i = 0; i < o->page.n; i++) {
+        o->page.v[i].mounts_known = false;
+        o->page.v[i].tmp_capacity = 0;
+    }
+}
+
 static void commit_list(struct call_op *o)
 {
     struct sim_api *a = o->a;
@@ -193,6 +202,7 @@ static void commit_list(struct call_op *o)
             if (c)
                 VEC_PUSH(&o->page, c->rec);
         }
+        leave_out_mounts(o);
         return;
     }
     for (size_t i = 0; i < a->ctrs.n; i++)
@@ -202,6 +212,7 @@ static void commit_list(struct call_op *o)
         qsort(o->page.v, o->page.n, sizeof *o->page.v, queue_cmp_v);
     if (o->page.n > limit)
         o->page.n = limit;
+    leave_out_mounts(o);
 }
 
 static void answer_ctr(struct call_op *o, const struct sim_ctr *c)

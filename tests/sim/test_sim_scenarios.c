@@ -202,6 +202,11 @@ static void test_restarts_cost_no_attempt(void **state)
     }
 }
 
+static void count_placed(void *arg, const struct dispatch_container *c)
+{
+    *(int *) arg += c->n_types > 0 && c->c->state == CTR_RUNNING;
+}
+
 static void test_running_containers_are_adopted(void **state)
 {
     (void) state;
@@ -211,8 +216,13 @@ static void test_running_containers_are_adopted(void **state)
 
         rig_start(r);
         run_until_live(r);
+        int placed = 0;
+
         run_s(r, MINUTE);
         rig_crash(r);
+        run_s(r, MINUTE);
+        dispatch_each_container(r->d, count_placed, &placed);
+        assert_int_equal(placed, 2); /* what they need is known again */
         rig_run(r, long_time, rig_all_final);
         assert_complete(c);
         assert_complete(d);

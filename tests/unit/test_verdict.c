@@ -62,12 +62,15 @@ static const struct {
     {L, "owfi", RECONCILE_CANCEL_IMPOSSIBLE},
     {L, "owfia", RECONCILE_NOTHING}, /* it runs: somebody changed the types */
     {L, "owfn", RECONCILE_READ_MOUNTS},
+    {L, "owan", RECONCILE_READ_MOUNTS},
+    {L, "oan", RECONCILE_KILL},
     {L, "wf", RECONCILE_DROP},       /* somebody else's */
     {L, "wfa", RECONCILE_KILL},
     {L, "owfm", RECONCILE_DROP},
 
     {R, "owa", RECONCILE_NOTHING},
     {R, "oa", RECONCILE_KILL},
+    {R, "owan", RECONCILE_READ_MOUNTS}, /* after a restart */
     {R, "owe", RECONCILE_READ},
     {R, "owef", RECONCILE_CANCEL_LOST}, /* an exit needs no revoke */
     {R, "owl", RECONCILE_READ},
