@@ -66,7 +66,9 @@ static int cancel_any(struct ctl *ctl, const char *uuid, struct err *err)
 
     if (record_get(ctl->client, uuid, &r, err) < 0)
         return -1;
-    if (r.request)
+    if (r.request && !strcmp(record_str(r.request, "state"), "Final"))
+        rc = err_set(err, ERR_CONFLICT, "%s has ended already", uuid);
+    else if (r.request)
         rc = cancel(ctl, record_str(r.request, "uuid"), err);
     else
         rc = err_set(err, ERR_NOT_FOUND, "%s: no request of yours has it",

@@ -146,7 +146,9 @@ static int exchange(struct client *c, enum client_server server,
     explicit_bzero(auth, strlen(auth));
     if (c->err.class) {
         *err = c->err;
-        return err_prefix(err, "%.*s", (int) trim, base);
+        return err_prefix(err, server == CLIENT_API
+                                   ? "no answer from the API server"
+                                   : "no answer from the dispatcher");
     }
     if (c->status / 100 == 2)
         return 0;

@@ -149,9 +149,11 @@ static int copy_to(struct ctl *ctl, const struct record *r, const char *path)
     struct err err;
 
     if (!*collection)
-        return ctl_fail(CTL_NOT_FOUND, "%s has no output", ctl->args[0]);
+        return ctl_fail(CTL_NOT_FOUND, "%s has no output (it is %s)",
+                        ctl->args[0], record_str(r->container, "state"));
     if (mkdir(path, 0777) < 0)
-        return ctl_fail(CTL_FAILED, "%s: %s", path, strerror(errno));
+        return ctl_fail(CTL_FAILED, "%s: %s%s", path, strerror(errno),
+                        errno == EEXIST ? " (name a new folder)" : "");
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (dir < 0)
         return ctl_fail(CTL_FAILED, "%s: %s", path, strerror(errno));

@@ -57,8 +57,11 @@ static struct jsn *get(struct client *c, const char *prefix,
                        const char *uuid, struct err *err)
 {
     CLEANUP(mem_free) char *path = record_path(prefix, uuid, "");
+    struct jsn *j = client_call(c, CLIENT_API, "GET", path, NULL, err);
 
-    return client_call(c, CLIENT_API, "GET", path, NULL, err);
+    if (!j && err && err->class == ERR_NOT_FOUND)
+        err_set(err, ERR_NOT_FOUND, "%s is not known to the API server", uuid);
+    return j;
 }
 
 /* The newest request with this container; NULL without error when none. */

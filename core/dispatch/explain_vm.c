@@ -31,14 +31,14 @@ static const char *ago(struct dispatch *d, int64_t since_us, char out[24])
 {
     int64_t s = (core_now(d) - since_us) / 1000000;
 
-    return text_format_duration((s > 0 ? s : 0) * 1000, out, 24);
+    return s > 0 ? text_format_duration(s * 1000, out, 24) : "0s";
 }
 
 static const char *until(struct dispatch *d, int64_t at_us, char out[24])
 {
     int64_t s = (at_us - core_now(d)) / 1000000;
 
-    return text_format_duration((s > 0 ? s : 0) * 1000, out, 24);
+    return s > 0 ? text_format_duration(s * 1000, out, 24) : "0s";
 }
 
 static void tell_booting(struct worker *w, char *out)
