@@ -34,17 +34,20 @@
 
 enum { STOP_MS = 10000 };
 
+#define HELP_INDENT "                        "
+
 /*      name             value    help */
 #define OPTIONS(X)                                                            \
-    X("config",          "FILE",  "cluster configuration, - = standard "      \
-      "input; else $ARVADOS_CONFIG, else /etc/arvados/config.yml")            \
+    X("config",          "FILE",  "cluster configuration (- is standard "     \
+      "input), else\n" HELP_INDENT                                            \
+      "$ARVADOS_CONFIG, else /etc/arvados/config.yml")                        \
     X("port-file",       "FILE",  "write the port that is listened on there") \
     X("check-config",    NULL,    "read the configuration, end")              \
     X("address",         "ADDR",  "init: address to listen on; 127.0.0.1")    \
     X("port",            "PORT",  "init: port of the API server; else a "     \
       "free one")                                                             \
     X("dispatch-port",   "PORT",  "init: port of the dispatcher's "           \
-      "management API; else a free one")                                      \
+      "API; else a free one")                                      \
     X("cluster-id",      "ID",    "init: five characters of [a-z0-9]; else "  \
       "random ones")                                                          \
     X("user",            "NAME",  "init: name of the first user; else that "  \
@@ -135,10 +138,14 @@ static void print_help(void)
     puts("usage: crunch-api-server [-config FILE] [-port-file FILE]\n"
          "       crunch-api-server init DIR [options]\n"
          "Serve the containers API of Arvados.\n");
-    for (int i = 0; i < O_COUNT; i++)
-        printf("  -%s %s%s%s\n", options[i].name,
-               options[i].value ? options[i].value : "",
-               options[i].value ? "  " : "", options[i].help);
+    for (int i = 0; i < O_COUNT; i++) {
+        char left[40];
+
+        snprintf(left, sizeof left, "-%s %s", options[i].name,
+                 options[i].value ? options[i].value : "");
+        printf("  %-*s%s\n", (int) strlen(HELP_INDENT) - 2, left,
+               options[i].help);
+    }
     puts("\nExit codes: 0 ended by a signal, 1 failed, 2 usage or "
          "configuration.\nManual: crunch-api-server(8)");
 }

@@ -320,6 +320,13 @@ int conf_parse(const char *text, size_t n, const char *name,
     return 0;
 }
 
+static void set_open_error(const char *path, int code, struct err *err)
+{
+    err_set(err, ERR_CONFIG, "%s: %s%s", path, strerror(code),
+            code == ENOENT ? " (-config FILE names it, crunch-api-server init "
+                             "makes one)" : "");
+}
+
 int conf_load(const char *path, void (*warn)(void *arg, const char *text),
               void *arg, struct conf **ret, struct err *err)
 {
@@ -333,9 +340,7 @@ int conf_load(const char *path, void (*warn)(void *arg, const char *text),
     if (!standard) {
         opened = open(path, O_RDONLY | O_CLOEXEC);
         if (opened < 0) {
-            err_set_errno(err, errno, "%s", path);
-            if (err)
-                err->class = ERR_CONFIG;
+            set_open_error(path, errno, err);
             return -1;
         }
         if (warn && fstat(opened, &st) == 0 && st.st_mode & S_IROTH) {

@@ -6,6 +6,7 @@
  * a secret. Constant data; nothing here can fail but a full buffer.
  */
 #include "core/base/buf.h"
+#include "core/base/text.h"
 #include "core/conf/conf_priv.h"
 
 const struct conf_desc conf_descs[CONF_ID_COUNT] = {
@@ -32,6 +33,7 @@ static void print_row(const struct conf *c, const struct conf_desc *row,
     const char *p = (const char *) c + row->offset;
     const struct conf_list *list = (const void *) p;
     const struct conf_map *map = (const void *) p;
+    char text[64];
 
     buf_printf(out, "%s:", row->pub.key);
     switch (row->type) {
@@ -47,6 +49,11 @@ static void print_row(const struct conf *c, const struct conf_desc *row,
         break;
     case CONF_TYPE_FLOAT:
         buf_printf(out, " %g", *(const double *) (const void *) p);
+        break;
+    case CONF_TYPE_DURATION:
+        buf_printf(out, " %s",
+                   text_format_duration(*(const int64_t *) (const void *) p,
+                                        text, sizeof text));
         break;
     case CONF_TYPE_LIST:
     case CONF_TYPE_URLS:

@@ -101,6 +101,9 @@ static void finish(struct poll *p)
 
     p->busy = false;
     p->done_us = p->start_us;
+    if (p->hold.until_us > 0)
+        log_event(p->cq->d->lg, LOG_INFO, "the queue can be polled again",
+                  NULL);
     holdoff_clear(&p->hold);
     doubt_the_rest(p);
     schedule(p);

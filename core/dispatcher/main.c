@@ -20,13 +20,15 @@
 #include "core/dispatcher/app.h"
 #include "core/plugin/preflight.h"
 
+#define HELP_INDENT "                      "
+
 enum option_kind { OPT_VALUE, OPT_FLAG, OPT_IGNORED, OPT_IGNORED_VALUE };
 
 /*      name                     kind             help */
 #define OPTIONS(X)                                                            \
     X("config",               OPT_VALUE,                                      \
-      "FILE  cluster configuration, - = standard input; else "                \
-      "$ARVADOS_CONFIG, else /etc/arvados/config.yml")                        \
+      "FILE  cluster configuration (- is standard input), else\n"             \
+      HELP_INDENT "$ARVADOS_CONFIG, else /etc/arvados/config.yml")            \
     X("check-config",         OPT_FLAG,                                       \
       "read the configuration, print the values in force, end")               \
     X("version",              OPT_FLAG, "print the version, end")             \
@@ -68,12 +70,27 @@ static int usage_error(const char *what, const char *arg)
     return -1;
 }
 
+/* Help begins with the name of the value, if any, and two spaces. */
+static void print_option(const struct option_row *row)
+{
+    const char *gap = strstr(row->help, "  ");
+    int n = row->kind == OPT_VALUE && gap ? (int) (gap - row->help) : 0;
+    char left[40];
+
+    snprintf(left, sizeof left, "-%s %.*s", row->name, n, row->help);
+    printf("  %-*s%s\n", (int) strlen(HELP_INDENT) - 2, left,
+           row->help + (n ? n + 2 : 0));
+}
+
 static void print_help(void)
 {
     puts("usage: crunch-dispatch-cloud [-config FILE]\n"
          "Run queued containers on cloud instances.\n");
     for (size_t i = 0; i < MEM_COUNT(options); i++)
-        printf("  -%s %s\n", options[i].name, options[i].help);
+        if (options[i].kind < OPT_IGNORED)
+            print_option(&options[i]);
+    puts("Options of Arvados' dispatcher that have no use here (-pprof, "
+         "-skip-legacy,\n-legacy-*-config) are accepted and ignored.");
     puts("\nExit codes: 0 ended by a signal, 1 failed, 2 usage or "
          "configuration.\nManual: crunch-dispatch-cloud(8), "
          "crunch-dispatch-cloud.yml(5)");
