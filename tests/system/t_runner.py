@@ -554,7 +554,9 @@ def live_log(n):
 @case
 def large_log_and_output(n):
     done = n.sh("head -c 20000000 /dev/zero | tr '\\0' a; "
-                "head -c 20000001 /dev/zero > '/out/a b%c'")
+                "head -c 20000001 /dev/zero > '/out/a b%c'",
+                # enforced where /tmp is a tmpfs
+                mounts={"/out": {"kind": "tmp", "capacity": 32 * MIB}})
     expect(done, "Complete", 0)
     assert n.out(done) == "a" * 20000000
     assert n.api.output(done["uuid"]) == {"a b%c": b"\0" * 20000001}
