@@ -364,7 +364,6 @@ static int conclude(struct run *r, enum verdict v)
         /* It may still run: write nothing, leave the lock in its hands. */
         logs_printf(NULL, "%s: %s", r->cli->uuid, err.text);
         lock_mark_broken(r->node->lock_dir, NULL);
-        r->undead = true;
         return -1;
     }
     if (v == BROKEN)
@@ -398,7 +397,7 @@ int run_container(const struct cli *cli, const struct node *node,
         result = conclude(&r, prepare(&r));
     }
     fini(&r);
-    if (!r.undead)
-        lock_remove(node->lock_dir, cli->uuid);
+    /* The lock file stays, for a watcher that has not come to look at it:
+     * its content is how the end is told. Whoever finds it free removes it. */
     return result == 0 ? 0 : 1;
 }

@@ -63,7 +63,6 @@ struct run {
     bool running;
     bool api_down; /* and the log says so */
     enum run_stop stop;
-    bool undead;  /* something of the payload could not be killed */
     bool killed;  /* we have sent SIGKILL */
     bool exited;  /* `status` is the command's */
     int status;

@@ -8,7 +8,9 @@
  * descriptors, standard input, a timer. Whatever the cause, the answer is the
  * same for each entry that it may concern: look at the lock. Free means the
  * whole tree is dead (`exit`); held with a dead supervisor means `stale`.
- * Nothing is concluded from an event itself.
+ * Nothing is concluded from an event itself. A supervisor leaves its file, so
+ * that the end of one that lived between two looks is told as well; it goes
+ * when its end has been told.
  *
  * The kernel reports the last close a moment before it drops the lock, so a
  * look that came too early is repeated after 1, 2, 4, ... ms. Inotify instances
@@ -150,20 +152,39 @@ static void tell_life(struct watch *w, struct entry *e, bool readable)
     }
 }
 
+/* What the file says about its container; false: nothing (yet). */
+static bool read_info(const struct entry *e, struct lock_info *ret)
+{
+    return lock_read(e->fd, ret, NULL) == 0 &&
+           strcmp(ret->uuid, e->info.uuid) == 0;
+}
+
 static void notice(struct watch *w, const char *uuid, bool closed);
 
 /* Nobody holds the lock. The same container may live again already, in
- * another file of the same name. */
+ * another file of the same name. A life that was over before we looked at all
+ * is told from what it left in the file. */
 static void ended(struct watch *w, struct entry *e)
 {
     char uuid[TEXT_UUID_SIZE];
 
     text_copy(uuid, e->info.uuid, sizeof uuid);
-    if (e->told)
+    if (e->told || (w->synced && read_info(e, &e->info)))
         tell(w, "exit", e, false);
     host_collect(w->node, uuid, e->fd);
     map_delete(w->entries, uuid);
     notice(w, uuid, false);
+}
+
+/* One life ended and the next began in the same file since we looked. */
+static void tell_between(struct watch *w, struct entry *e,
+                         const struct lock_info *info)
+{
+    if (!e->told || e->info.pid <= 0 ||
+        (info->pid == e->info.pid && info->start_time == e->info.start_time))
+        return;
+    tell(w, "exit", e, false);
+    e->told = e->stale = false;
 }
 
 /* Look at one lock and say what is new. The entry may be gone afterwards. */
@@ -176,8 +197,9 @@ static void look(struct watch *w, struct entry *e)
         ended(w, e);
         return;
     }
-    readable = lock_read(e->fd, &info, NULL) == 0 &&
-               strcmp(info.uuid, e->info.uuid) == 0;
+    readable = read_info(e, &info);
+    if (readable)
+        tell_between(w, e, &info);
     if (readable && info.pid != e->info.pid) {
         drop_fd(&e->pidfd);
         e->pidfd = lock_pidfd(&info);

@@ -84,6 +84,15 @@ static struct jsn *expect(const char *event, const char *uuid)
     return j;
 }
 
+static void pause_watch(bool yes)
+{
+    int status;
+
+    kill(watcher, yes ? SIGSTOP : SIGCONT);
+    assert_int_equal(waitpid(watcher, &status, yes ? WUNTRACED : WCONTINUED),
+                     watcher);
+}
+
 static void drop(struct jsn *j)
 {
     jsn_free(j);
@@ -242,10 +251,36 @@ static void the_same_container_again(void **state)
     for (int attempt = 1; attempt <= 20; attempt++) {
         a = supervise(A, attempt, false);
         expect_attempt("start", A, attempt, a.pid);
-        lock_remove(dir, A); /* as a supervisor does at its end */
         kill_super(&a);
         expect_attempt("exit", A, attempt, 0);
     }
+    stop_watch();
+}
+
+/* A watcher that gets no processor while a container lives its whole life, or
+ * ends and lives again, tells of the ends all the same. */
+static void lives_between_two_looks(void **state)
+{
+    struct super a;
+
+    (void) state;
+    begin();
+    drop(expect("sync", NULL));
+    pause_watch(true);
+    a = supervise(A, 1, false);
+    kill_super(&a);
+    pause_watch(false);
+    expect_attempt("exit", A, 1, 0);
+    a = supervise(A, 2, false);
+    expect_attempt("start", A, 2, a.pid);
+    pause_watch(true);
+    kill_super(&a);
+    a = supervise(A, 3, false);
+    pause_watch(false);
+    expect_attempt("exit", A, 2, 0);
+    expect_attempt("start", A, 3, a.pid);
+    kill_super(&a);
+    expect_attempt("exit", A, 3, 0);
     stop_watch();
 }
 
@@ -353,6 +388,7 @@ int main(void)
         cmocka_unit_test(stale_until_the_helper_ends),
         cmocka_unit_test(stale_before_the_watch_began),
         cmocka_unit_test(the_same_container_again),
+        cmocka_unit_test(lives_between_two_looks),
         cmocka_unit_test(broken),
         cmocka_unit_test(lives_are_listed_then_sync),
         cmocka_unit_test(listing),
