@@ -9,10 +9,11 @@
  * one came nearer. The timer may fire early for what has been stopped since;
  * it is armed again then.
  *
- * A timer that fires more than a second late says that the process stood
- * still. That time is taken out of the clock of the whole dispatcher, before
- * anything is judged by it; else a dispatcher that was suspended would find
- * every instance silent, and give up all of them.
+ * A timer that is more than a second late says that the process stood still.
+ * That time is taken out of the clock of the whole dispatcher, whoever reads it
+ * first (a reply may be handled before the timer fires); else a dispatcher that
+ * was suspended would find every instance silent, and give up all of them. The
+ * clock never goes back.
  *
  * The same timer, armed with no delay, is what makes "one pass per turn":
  * whoever changes something calls deadlines_soon().
@@ -39,6 +40,7 @@ struct deadlines {
     int64_t timer_at; /* what it is armed for; valid while timer */
     int64_t due_us;   /* when it should fire: timer_at, if that is not past */
     int64_t lost_us; /* how long the process stood still so far */
+    int64_t read_us; /* what deadlines_now() said last */
     bool soon;
     bool firing;
 };
@@ -104,9 +106,18 @@ void deadlines_destroy(struct deadlines *ds)
     free(ds);
 }
 
-int64_t deadlines_now(const struct deadlines *ds)
+int64_t deadlines_now(struct deadlines *ds)
 {
-    return ds->clock->now_mono(ds->clock) - ds->lost_us;
+    int64_t now = ds->clock->now_mono(ds->clock) - ds->lost_us;
+
+    if (ds->timer && now - ds->due_us > LATE_US) {
+        int64_t stood = ds->due_us > ds->read_us ? ds->due_us : ds->read_us;
+
+        ds->lost_us += now - stood;
+        now = stood;
+    }
+    ds->read_us = now;
+    return now;
 }
 
 /* Let the timer fire no later than the first thing to do. */
@@ -136,10 +147,6 @@ static void arm(struct deadlines *ds)
 static void on_timer(void *arg)
 {
     struct deadlines *ds = arg;
-    int64_t late = deadlines_now(ds) - ds->due_us;
-
-    if (late > LATE_US)
-        ds->lost_us += late;
     int64_t now = deadlines_now(ds);
 
     ds->timer = NULL;

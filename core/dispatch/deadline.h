@@ -33,11 +33,11 @@ void deadlines_destroy(struct deadlines *ds); /* NULL is fine */
 
 /*
  * The dispatcher's own time: monotonic, but it stands still while the process
- * does. When the timer fires late (the process was stopped, or its machine
+ * does. When the timer is late (the process was stopped, or its machine
  * suspended), the delay is left out: nobody could be heard meanwhile, so it is
- * no silence of theirs.
+ * no silence of theirs. It never goes back.
  */
-int64_t deadlines_now(const struct deadlines *ds);
+int64_t deadlines_now(struct deadlines *ds);
 
 /* Arm, or move, d to at_us. */
 void deadline_set(struct deadlines *ds, struct deadline *d, int64_t at_us,

@@ -207,13 +207,43 @@ static void agrees_with_a_simple_model(void **state)
         deadline_stop(ds, &many[i]);
 }
 
+/* The process stood still for an hour. Whoever reads the clock first, the reply
+ * to a request or the timer, hears nothing of it, and it never goes back. */
+static void a_stop_is_no_time(void **state)
+{
+    const int64_t hour = INT64_C(3600000000);
+    void (*cb)(void *);
+    int64_t before, woken;
+
+    (void) state;
+    set(0, 2000000, note, "a");
+    set(1, 9000000, note, "b");
+    now = 1500000;
+    before = deadlines_now(ds);
+    assert_int_equal(before, 1500000);
+    now += hour;
+    woken = deadlines_now(ds);
+    assert_in_range(woken, before, 2000000);
+    now += 100;
+    assert_in_range(deadlines_now(ds), woken, woken + 100);
+    cb = timer_cb;
+    timer_cb = NULL;
+    cb(timer_arg);
+    assert_in_range(deadlines_now(ds), woken, woken + 100);
+    assert_string_equal(trail, "a");
+    run_to(hour + 8000000);
+    assert_string_equal(trail, "a");
+    run_to(hour + 9100000);
+    assert_string_equal(trail, "ab");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(in_order_of_time_then_of_arming), T(a_turn_is_finite),
         T(soon_is_one_turn_for_many), T(moving_away_costs_the_port_nothing),
-        T(agrees_with_a_simple_model),
+        T(agrees_with_a_simple_model), T(a_stop_is_no_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
