@@ -247,6 +247,13 @@ static bool claim(const char *dir, const char *path, int fd)
            flock_retry(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
+bool lock_is_named(const char *dir, const char *uuid, int fd)
+{
+    CLEANUP(mem_free) char *path = path_of(dir, uuid);
+
+    return is_named(path, fd);
+}
+
 void lock_collect(const char *dir, const char *uuid, int fd,
                   void (*clean)(void *arg, const char *uuid), void *arg)
 {

@@ -61,6 +61,8 @@ int lock_open(const char *dir, const char *uuid, int *ret_fd,
 /* Does somebody hold it? Takes and drops a shared lock, under the folder's
  * lock, so that a taker never meets it. */
 bool lock_is_held(const char *dir, int fd);
+/* Is this still the file of that container's name? */
+bool lock_is_named(const char *dir, const char *uuid, int fd);
 /* If nobody holds it: take it, call clean (may be NULL), and remove the file
  * if it is still this one. Meanwhile a taker is told that the container is
  * being cleaned up. */

@@ -163,17 +163,21 @@ static void notice(struct watch *w, const char *uuid, bool closed);
 
 /* Nobody holds the lock. The same container may live again already, in
  * another file of the same name. A life that was over before we looked at all
- * is told from what it left in the file. */
+ * is told from what it left in the file. If the file could not be collected,
+ * it waits for the next event. */
 static void ended(struct watch *w, struct entry *e)
 {
     char uuid[TEXT_UUID_SIZE];
+    bool another;
 
     text_copy(uuid, e->info.uuid, sizeof uuid);
     if (e->told || (w->synced && read_info(e, &e->info)))
         tell(w, "exit", e, false);
     host_collect(w->node, uuid, e->fd);
+    another = !lock_is_named(w->node->lock_dir, uuid, e->fd);
     map_delete(w->entries, uuid);
-    notice(w, uuid, false);
+    if (another)
+        notice(w, uuid, false);
 }
 
 /* One life ended and the next began in the same file since we looked. */
