@@ -12,7 +12,7 @@ CLEANFILES += $(SETTINGS_PAGE)
 EXTRA_DIST += $(SETTINGS_PAGE).head $(SETTINGS_PAGE).tail \
 	doc/decisions/0001-out-of-memory.md \
 	doc/protocol-api.md
-dist_doc_DATA += README.md NEWS.md doc/ARCHITECTURE.md
+dist_doc_DATA += README.md NEWS.md COPYING HACKING.md doc/ARCHITECTURE.md
 
 $(SETTINGS_PAGE): core/conf/settings_doc$(EXEEXT) \
 	$(srcdir)/$(SETTINGS_PAGE).head $(srcdir)/$(SETTINGS_PAGE).tail
