@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,6 +285,24 @@ static void lives_between_two_looks(void **state)
     stop_watch();
 }
 
+/* One descriptor left: a free lock file can be looked at, and not collected. */
+static void no_descriptor_to_collect_with(void **state)
+{
+    struct rlimit few = {5, 64}; /* 0 to 2, inotify, the lock file */
+    struct super a;
+
+    (void) state;
+    begin();
+    drop(expect("sync", NULL));
+    pause_watch(true);
+    assert_int_equal(prlimit(watcher, RLIMIT_NOFILE, &few, NULL), 0);
+    a = supervise(A, 1, false);
+    kill_super(&a);
+    pause_watch(false);
+    expect_attempt("exit", A, 1, 0);
+    stop_watch();
+}
+
 static void broken(void **state)
 {
     CLEANUP(mem_free) char *path = mem_printf("%s/crunch-run-broken", dir);
@@ -389,6 +408,7 @@ int main(void)
         cmocka_unit_test(stale_before_the_watch_began),
         cmocka_unit_test(the_same_container_again),
         cmocka_unit_test(lives_between_two_looks),
+        cmocka_unit_test(no_descriptor_to_collect_with),
         cmocka_unit_test(broken),
         cmocka_unit_test(lives_are_listed_then_sync),
         cmocka_unit_test(listing),
